@@ -22,7 +22,8 @@ func Encode(key store.BlockKey, r *sample.Run, from, to int) store.Block {
 	return b
 }
 
-// EncodeCarriedForward returns a block that holds one carried-forward sample, and counts none.
+// EncodeCarriedForward returns a block with one carried-forward sample. The Count of the block
+// is 0.
 func EncodeCarriedForward(key store.BlockKey, r *sample.Run) store.Block {
 	nan := math.NaN()
 	return store.Block{BlockKey: key, End: r.Times[0], Type: r.Type, Min: nan, Max: nan, Sum: nan, Blob: block.Append(nil, r)}

@@ -5,9 +5,10 @@ import (
 )
 
 const (
-	// TargetBytes is how many bytes a bucket should hold. Bucket sizes are chosen for it.
+	// TargetBytes is the size that a bucket should have. ChooseSize chooses the bucket size
+	// for it.
 	TargetBytes = 24 << 20
-	// maxBytes is the expected size of a bucket above which a shorter one is chosen.
+	// maxBytes is the expected size of a bucket above which ReviseSize chooses a shorter size.
 	maxBytes = 64 << 20
 )
 
@@ -45,9 +46,9 @@ func Expired(b store.Bucket, now int64) bool {
 	return expires && at <= now
 }
 
-// LastTier returns the tier of a PV that no engine captures any more. The directory does not
-// tell in which order it used the tiers of its latest year. So LastTier returns the longest of
-// them, which loses nothing.
+// LastTier returns the tier of a PV that no engine captures any longer. The directory does not
+// say in which order the PV used the tiers of its latest year. LastTier therefore returns the
+// longest of these tiers, so that nothing is lost.
 func LastTier(starts []store.Bucket) store.Tier {
 	tier, latest := store.Forever, store.Bucket(0)
 	for i, b := range starts {

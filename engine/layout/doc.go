@@ -1,8 +1,8 @@
-// Package layout decides where samples stand in a store: in which bucket, in which block, and
-// what the directory must list for it.
+// Package layout decides in which bucket and in which block of a store each sample is. It also
+// decides what the directory must list for the sample.
 //
 //	samples of a PV ─▶ bucket of a size, on a tier ─▶ blocks ─▶ directory entry ─▶ store
 //
-// It does no I/O, but for Entry.Refresh. Package seal writes blocks with it, package relocation
-// rewrites them for another tier.
+// Only Entry.Refresh does I/O. Package seal uses layout to write blocks, and package relocation
+// uses it to write them again for another tier.
 package layout

@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Entry is what a process knows of a PV's directory entry. It may lack what other processes
-// have added since the last Refresh.
+// Entry is a PV's directory entry as a process knows it. It may lack elements that other
+// processes have added since the last Refresh.
 type Entry struct {
 	store.Channel
 }
@@ -29,8 +29,8 @@ func (e *Entry) Refresh(ctx context.Context, d Directory, pv string) error {
 	return err
 }
 
-// Missing returns what the directory must list before blocks of a PV are written from a shard:
-// an addition to its entry, or false if it lists all.
+// Missing returns the elements that the directory entry of a PV must get before blocks are
+// written from a shard. It returns false if the entry already has all of them.
 func (e *Entry) Missing(pv string, shard int, blocks []store.Block) (store.Channel, bool) {
 	c := store.Channel{PV: pv}
 	if len(blocks) > 0 && !slices.Contains(e.Shards, shard) {
@@ -47,12 +47,12 @@ func (e *Entry) Missing(pv string, shard int, blocks []store.Block) (store.Chann
 	return c, len(c.Shards)+len(c.Starts)+len(c.Types) > 0
 }
 
-// listed reports whether the starts tell readers that blocks may stand in a bucket.
+// listed reports whether the starts tell readers that a bucket may have blocks.
 func listed(starts []store.Bucket, b store.Bucket) bool {
 	return slices.ContainsFunc(starts, func(s store.Bucket) bool { return s.Span() == b.Span() && s <= b })
 }
 
-// Add notes that the directory lists an addition.
+// Add adds elements to the entry, after the directory has them.
 func (e *Entry) Add(c store.Channel) {
 	e.Shards = append(e.Shards, c.Shards...)
 	e.Starts = append(e.Starts, c.Starts...)

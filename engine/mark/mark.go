@@ -48,8 +48,8 @@ type Log struct {
 	written atomic.Uint64
 }
 
-// entry is one of three: a mark; metadata, if meta is set; or a request to close sync
-// once all earlier entries are written or dropped.
+// entry is a mark, metadata if meta is set, or a request to close sync if sync is set. Run
+// closes sync once all earlier entries are written or dropped.
 type entry struct {
 	mark store.PVMark
 	meta *store.PVMetadata
@@ -105,7 +105,7 @@ func (l *Log) enqueue(e entry) {
 	}
 }
 
-// Sync waits until all earlier entries are written, or dropped because Run ends.
+// Sync waits until all earlier entries are written, or are dropped because Run ends.
 func (l *Log) Sync(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
@@ -136,7 +136,7 @@ func (l *Log) Run(ctx, hard context.Context) {
 	}
 }
 
-// batch returns an entry and those that are queued behind it, up to batchLen.
+// batch returns an entry and the entries that are queued behind it, up to batchLen entries.
 func (l *Log) batch(first entry) []entry {
 	batch := []entry{first}
 	for len(batch) < batchLen {
@@ -150,8 +150,8 @@ func (l *Log) batch(first entry) []entry {
 	return batch
 }
 
-// write stores a batch. It retries until it succeeds, or until ctx has ended and one more
-// try with hard has failed.
+// write stores a batch. It retries until it succeeds. After ctx has ended, it tries only once
+// more, with the context hard.
 func (l *Log) write(hard, ctx context.Context, batch []entry) {
 	defer func() {
 		for _, e := range batch {
@@ -207,7 +207,7 @@ func (l *Log) put(ctx context.Context, batch []entry) error {
 	return g.Wait()
 }
 
-// putMetadata stores metadata unless it equals the entry in force at its time.
+// putMetadata stores metadata unless it equals the metadata that is valid at its time.
 func (l *Log) putMetadata(ctx context.Context, m store.PVMetadata) error {
 	old, found, err := l.store.MetadataAt(ctx, m.PV, m.Time)
 	if err != nil {

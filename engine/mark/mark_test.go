@@ -70,8 +70,8 @@ func (s *shelf) MetadataAt(_ context.Context, _ string, at int64) (m store.PVMet
 	return m, found, nil
 }
 
-// inLog runs a test of a log in fake time. stop ends the log in order, with a minute to
-// write the queue.
+// inLog runs a test of a log in fake time. stop ends the log as on shutdown: the log has a
+// minute to write the queue.
 func inLog(t *testing.T, f func(l *Log, s *shelf, stop func())) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{marks: map[string]store.PVMark{}}
@@ -143,7 +143,8 @@ func TestMetadataIsStoredWhenItChanges(t *testing.T) {
 	})
 }
 
-// Changes of one PV in the same batch are compared with each other, in order.
+// TestQueuedChangesOfAPVAreCompared checks that changes of one PV in the same batch are
+// compared with each other, in order.
 func TestQueuedChangesOfAPVAreCompared(t *testing.T) {
 	inLog(t, func(l *Log, s *shelf, stop func()) {
 		for i, desc := range []string{"pump \xb5", "pump \xb5", "valve", "valve", "pump \xb5", "valve", "pump \xb5"} {

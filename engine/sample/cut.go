@@ -2,7 +2,7 @@ package sample
 
 import "slices"
 
-// Cut removes the samples in [from, to) and moves those behind them. As with DropFirst,
+// Cut removes the samples in [from, to) and moves the later samples forward. As in DropFirst,
 // the memory of Bytes is released, and columns that are mostly empty shrink.
 func (r *Run) Cut(from, to int) {
 	if from == to {

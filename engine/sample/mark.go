@@ -2,8 +2,8 @@ package sample
 
 import "fmt"
 
-// Reason says why a received sample is not in the archive. The first group of reasons,
-// and Expired, are what the user requested; the others are losses.
+// Reason says why a received sample is not in the archive. Reasons before Clock, and Expired,
+// follow from what the user requested. The other reasons are losses.
 type Reason uint8
 
 // Reasons. The numbers are stored in marks.
@@ -18,7 +18,7 @@ const (
 	Duplicate
 	// Clock means that the source time was outside the limits and the group refuses it.
 	Clock
-	// Overflow means that the store was unreachable until memory, or the spool, was full.
+	// Overflow means that memory or the spool was full because the store was unreachable.
 	Overflow
 	// TooLarge means that the value is larger than a stored row may be.
 	TooLarge
@@ -61,15 +61,16 @@ const (
 	Connected MarkKind = iota + 1
 	// Disconnected means that no updates arrive from Time on.
 	Disconnected
-	// Paused and Resumed mean that the group was paused, or is captured again.
+	// Paused and Resumed mean that the capture of the group was paused or continued.
 	Paused
 	Resumed
 	// Lost means that Count samples from Time to End are missing for Reason.
 	Lost
 	// TypeChanged means that values from Time on have another type.
 	TypeChanged
-	// Died means that the writer that captured the channel ended without closing its
-	// claim. Samples may be missing from Time, its last sign of life, to End, the takeover.
+	// Died means that the writer that captured the channel ended without closing its claim.
+	// Samples may be missing between Time and End. All its samples from before Time are
+	// durable, and End is the time of the takeover.
 	Died
 )
 

@@ -25,8 +25,8 @@ type Metadata struct {
 // Property is a field of a record, such as DESC, with its value as text.
 type Property struct{ Name, Value string }
 
-// Limits returns the limits in the order in which they are stored: display,
-// warning, alarm and control, the low one first.
+// Limits returns the limits in the order in which they are stored: display, warning, alarm and
+// control limits, each with the low limit first.
 func (m *Metadata) Limits() [8]float64 {
 	return [8]float64{
 		m.DisplayLow, m.DisplayHigh, m.WarnLow, m.WarnHigh, m.AlarmLow, m.AlarmHigh, m.ControlLow, m.ControlHigh,

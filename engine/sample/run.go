@@ -92,8 +92,8 @@ func (r *Run) start(i int) uint32 {
 	return r.Ends[i-1]
 }
 
-// DropFirst removes the first n samples and moves the rest to the front. The memory of
-// Bytes is released but not changed, because other runs may share it (see Share).
+// DropFirst removes the first n samples and moves the other samples to the front. The memory
+// of Bytes is released but not changed, because other runs may share it (see Share).
 func (r *Run) DropFirst(n int) {
 	if n == 0 {
 		return
@@ -115,8 +115,9 @@ func (r *Run) DropFirst(n int) {
 // keptRoom is the capacity that a column always keeps when elements are removed.
 const keptRoom = 64
 
-// dropFirst removes the first n elements. A column that is mostly empty afterwards shrinks;
-// with many PVs, the capacity left by sealed samples would be most of the memory.
+// dropFirst removes the first n elements. It shrinks a column that is mostly empty afterwards.
+// With many PVs, the capacity that sealed samples leave behind would otherwise be most of the
+// memory.
 func dropFirst[E any](column []E, n int) []E {
 	rest := column[n:]
 	if cap(column) > 2*len(rest)+keptRoom {
@@ -125,8 +126,9 @@ func dropFirst[E any](column []E, n int) []E {
 	return slices.Delete(column, 0, n)
 }
 
-// Share returns a copy that shares the memory of r's Bytes, which may be large. The copy
-// stays unchanged while r grows or drops its first samples. Nobody may write to its Bytes.
+// Share returns a copy that shares the memory of r's Bytes, which may be large. The copy stays
+// unchanged while r grows or drops its first samples. The caller must not write to the Bytes
+// of the copy.
 func (r *Run) Share() *Run {
 	c := *r
 	c.Bytes = nil
@@ -164,9 +166,9 @@ func (r *Run) LastBefore(at int64) int64 {
 	return last
 }
 
-// Within returns the samples with times in [from, to] and those at the last time at or
-// before from, in their order. It returns r itself if these are all samples. Otherwise it
-// shares at most the memory of r's Bytes, as Share does.
+// Within returns the samples with times in [from, to] and the samples with the last time at or
+// before from, in their order. If these are all samples, it returns r itself. Otherwise the
+// result shares at most the memory of r's Bytes, as in Share.
 func (r *Run) Within(from, to int64) *Run {
 	first := r.LastBefore(from)
 	out := &Run{Type: r.Type}

@@ -53,7 +53,8 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// TestNormalizeIsASet compares with sets of random samples with many ties.
+// TestNormalizeIsASet compares normalized runs with sets of random samples, of which many have
+// the same time.
 func TestNormalizeIsASet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 300 {

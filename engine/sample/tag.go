@@ -28,19 +28,19 @@ func (s Severity) String() string {
 	return fmt.Sprintf("severity(%d)", uint8(s))
 }
 
-// Tag holds the alarm and the flags of a sample, packed in a word: bits 0–15 alarm status,
-// 16–19 alarm severity, 24 up the flags below.
+// Tag holds the alarm and the flags of a sample in a word. Bits 0–15 are the alarm status,
+// bits 16–19 are the alarm severity, and the bits from 24 on are the flags below.
 type Tag uint32
 
 // Flags of a Tag.
 const (
-	// EngineClock says that the time is the engine's and not the IOC's.
+	// EngineClock means that the time comes from the engine's clock and not from the IOC's.
 	EngineClock Tag = 1 << 24
-	// CarriedForward marks the copy of the last earlier sample with which a bucket begins.
-	// It is not counted, and readers never show it twice.
+	// CarriedForward marks a copy with which a bucket begins: the copy of the last sample
+	// before the bucket. Sample counts leave it out, and readers show the sample at most once.
 	CarriedForward Tag = 1 << 25
-	// Elsewhere marks a sample without its value, because the value is too large to copy.
-	// A carried-forward sample's value is in a block of the sample's own time. The
+	// Elsewhere marks a sample without its value, because the value is too large to copy. If a
+	// carried-forward sample lacks its value, a block at the time of the sample has it. The
 	// latest sample in a channel's state can also lack its value.
 	Elsewhere Tag = 1 << 26
 )

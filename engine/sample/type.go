@@ -54,8 +54,8 @@ func (t Type) IsArray() bool { return t&arrayBit != 0 }
 // Valid reports whether this version knows t.
 func (t Type) Valid() bool { return t.Elem() > Unknown && t.Elem() <= lastElem }
 
-// Fixed reports whether a value of t fits into a 64-bit word, as every scalar but strings
-// and structures does. All other values are bytes.
+// Fixed reports whether a value of t fits into a 64-bit word. Every scalar does, except
+// strings and structures. All other values are bytes.
 func (t Type) Fixed() bool { return !t.IsArray() && t.Elem() < String && t != Unknown }
 
 // Numeric reports whether a scalar of t can be read as a number, so that deadbands, block

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// aheadBytes bounds the bytes of blobs in a queue; a larger blob is alone in it.
+// aheadBytes bounds the bytes of blobs in a queue. A larger blob is alone in the queue.
 const aheadBytes = 1 << 20
 
 // ahead reads a sequence of sources ahead of the merge, so that the store reads the next
@@ -15,7 +15,7 @@ const aheadBytes = 1 << 20
 //	store ──▶ goroutine ── queue: bounded by bytes ──▶ next
 //
 // It is one block ahead at first. The more blocks the merge has taken, the further ahead it
-// reads, so that a short read reads few blocks. Its goroutine ends with the sequence or at
+// reads. A short read therefore reads few blocks. The goroutine ends with the sequence or at
 // stop.
 type ahead struct {
 	cancel context.CancelFunc

@@ -10,14 +10,15 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// reach is the number of buckets of each size that a scan reads to find the last sample
-// before its range. Normally the first bucket has that sample or a carried-forward copy of
-// it. The others are for PVs that no engine captured for some time.
+// reach is the maximum number of buckets of each size that a scan reads to find the last
+// sample before its range. Normally the first bucket has that sample or a carried-forward copy
+// of it. The scan needs the other buckets for PVs that no engine captured for some time.
 var reach = [...]int{store.Hour: 7 * 24, store.Day: 366, store.Month: 120, store.Year: 20}
 
-// lookBack raises floor to the earliest time of the last sample at or before the range,
-// and finds the latest carried-forward copy. It begins with long buckets, because a result
-// from them saves the walk through short ones.
+// lookBack finds the latest sample at or before the start of the range, or the latest
+// carried-forward copy of one. It raises floor to the earliest time that the last sample
+// before the range can then have in blocks. It begins with long buckets, because what it finds
+// there often saves reading short ones.
 func (sc *Scan) lookBack(ctx context.Context) error {
 	for i := range slices.Backward(sc.sizes) {
 		s := &sc.sizes[i]
@@ -41,9 +42,8 @@ func (sc *Scan) lookBack(ctx context.Context) error {
 
 // lookAhead finds samples that exist only as carried-forward copies, in buckets that begin
 // after the start of the range. The bucket of such a sample has expired, or the sample was
-// already older than its tier keeps samples when it arrived. The sample is the last one
-// before the range, or one in it. The first bucket with blocks, of each size and tier, has
-// the copy.
+// already too old for its tier when it arrived. The sample is the last one before the range,
+// or is in the range. For each size and tier, the first bucket with blocks has the copy.
 func (sc *Scan) lookAhead(ctx context.Context) error {
 	nothing := !sc.Inside && sc.seen == Earliest && sc.carriedForward == nil
 	for i := range sc.sizes {
@@ -72,7 +72,7 @@ func (sc *Scan) lookAhead(ctx context.Context) error {
 	at := sc.carriedForward.Times[0]
 	sc.carriedForward = nil
 	if sc.seen > at {
-		return nil // another sample is later
+		return nil // a later sample exists
 	}
 	r, err := sc.follow(ctx, at)
 	sc.carriedForward = r
@@ -95,7 +95,7 @@ func (sc *Scan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err
 			return false, errorIn(&blk, err)
 		}
 		switch {
-		case r.Tags[0]&sample.CarriedForward == 0: // the merge reads it later
+		case r.Tags[0]&sample.CarriedForward == 0: // not a copy: the merge reads it later
 		case r.Times[0] < sc.From:
 			sc.carry(r, 0)
 		case r.Tags[0]&sample.Elsewhere == 0: // otherwise the value is in the range, or deleted
@@ -106,8 +106,8 @@ func (sc *Scan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err
 	return found, nil
 }
 
-// follow finds the sample that a carried-forward one without a value refers to: the last
-// one of its time. It returns nil if that sample is deleted.
+// follow finds the sample to which a carried-forward sample without a value refers: the last
+// sample of its time. It returns nil if that sample is deleted.
 func (sc *Scan) follow(ctx context.Context, at int64) (found *sample.Run, err error) {
 	for i := range sc.sizes {
 		b := sc.sizes[i].of(at)
@@ -180,8 +180,8 @@ func (sc *Scan) lastIn(blk *store.Block) (*sample.Run, int, error) {
 	return r, sort.Search(r.Len(), func(i int) bool { return r.Times[i] > sc.From }) - 1, nil
 }
 
-// carry keeps a carried-forward sample if it is the latest. Of two with the same time it
-// keeps the one with a value.
+// carry keeps a carried-forward sample if it is the latest so far. Of two such samples with
+// the same time, it keeps the one with a value.
 func (sc *Scan) carry(r *sample.Run, i int) {
 	if c := sc.carriedForward; c != nil && (c.Times[0] > r.Times[i] || c.Times[0] == r.Times[i] && c.Tags[0]&sample.Elsewhere == 0) {
 		return

@@ -10,6 +10,6 @@
 // Sealed.
 //
 // A scan also finds the last sample before its range. Each bucket begins with a carried-forward
-// copy of the last sample before it, so a scan mostly finds this sample in one bucket, however
-// old it is.
+// copy of the last sample before it, so a scan usually finds this sample in one bucket,
+// regardless of its age.
 package scan

@@ -8,21 +8,22 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Feed receives samples: i to j (exclusive) of a run, in order of time, each sample once. They
-// are valid until Feed returns. Feed reports whether it wants more.
+// Feed receives samples i to j (exclusive) of a run. It gets the samples in order of time, and
+// each sample once. The samples are valid until Feed returns. Feed reports whether it wants
+// more.
 type Feed func(r *sample.Run, i, j int) bool
 
-// Sealed feeds the samples of a PV that are in blocks, with times in [from, to]. Before them it
-// feeds all samples of the last time before from, and perhaps some more. starts are the
-// buckets that the directory lists, and now is the time by which buckets expire. All times are
-// in ns since 1970.
+// Sealed feeds the samples of a PV that are in blocks, with times in [from, to]. Before them
+// it feeds all samples of the last time before from, and perhaps some more. starts are the
+// buckets that the directory lists. Buckets that have expired at the time now are left out.
+// All times are in ns since 1970.
 func Sealed(ctx context.Context, st Store, pv string, starts []store.Bucket, from, to, now int64, feed Feed) error {
 	sc := &Scan{Store: st, PV: pv, From: max(from, Earliest), To: min(to, Latest), Now: now}
 	sc.Prepare(starts)
 	return sc.Feed(ctx, feed)
 }
 
-// Feed feeds the samples in the range, after those of the last time before it.
+// Feed feeds the samples of the last time before the range, and then the samples in the range.
 func (sc *Scan) Feed(ctx context.Context, feed Feed) error {
 	if err := sc.lookBack(ctx); err != nil {
 		return err
@@ -51,8 +52,8 @@ func (sc *Scan) within(feed Feed) Feed {
 	}
 }
 
-// feedTime feeds all samples with the time of a carried-forward one, because the copy stands
-// for only one of them. If they are deleted, it feeds the copy.
+// feedTime feeds all samples with the time of a carried-forward sample, because the copy
+// represents only one of them. If they are deleted, it feeds the copy.
 func (sc *Scan) feedTime(ctx context.Context, carriedForward *sample.Run, feed Feed) (more bool, err error) {
 	more = true
 	found := false
@@ -68,15 +69,16 @@ func (sc *Scan) feedTime(ctx context.Context, carriedForward *sample.Run, feed F
 	return feed(carriedForward, 0, 1), nil
 }
 
-// WholeSince returns the time, in ns since 1970, from which on the sealed samples of a PV
-// are complete, from the buckets in the directory and the time now. Before that time,
-// buckets have expired, or samples arrived too late to be kept, or samples were deleted
-// when the PV moved to a tier that keeps them for a shorter time. A tier begins with its
-// first bucket in the directory. WholeSince returns Earliest if all samples are kept
-// forever. If the directory lists buckets before the returned time, the value held at that
-// time is uncertain, because a late sample is not carried forward into existing buckets.
+// WholeSince returns the time, in ns since 1970, from which on the sealed samples of a PV are
+// complete. It is computed from the buckets in the directory and the time now. Before that
+// time, buckets have expired, or samples arrived too late to be kept, or samples were deleted
+// when the PV moved to a tier that keeps them for a shorter time. A tier begins with its first
+// bucket in the directory. WholeSince returns Earliest if all samples are kept forever. If the
+// directory lists buckets before the returned time, the value that is valid at that time is
+// uncertain, because a sample that arrives after its bucket has expired is not carried forward
+// into existing buckets.
 func WholeSince(starts []store.Bucket, now int64) int64 {
-	var begins [store.NumTiers]int64 // by tier, as the directory lists it first
+	var begins [store.NumTiers]int64 // start of the first bucket of each tier in the directory
 	whole, earliest := int64(Earliest), int64(Latest)
 	for r := range begins {
 		begins[r] = Latest

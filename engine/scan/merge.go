@@ -14,11 +14,12 @@ import (
 //
 //	sources, by start ──▶ ahead ──▶ active: those that overlap ──▶ emit
 //
-// Where sources do not overlap, their samples pass in whole segments, not one by one.
+// Where sources do not overlap, the merger passes on whole segments of samples, not one sample
+// at a time.
 type merger struct {
 	from, to int64 // samples outside of these times are left out
-	// emit receives samples i to j (exclusive) of a run, in order of time. They are valid
-	// until it returns. It reports whether to continue.
+	// emit receives samples i to j (exclusive) of a run, in order of time. The samples are
+	// valid until emit returns. emit reports whether to continue.
 	emit func(r *sample.Run, i, j int) bool
 
 	ahead  *source // the next source, or nil
@@ -62,7 +63,7 @@ func (m *merger) run(sources iter.Seq2[*source, error]) error {
 }
 
 // earliest returns the time of the next sample, and the earliest time of any other source,
-// active or ahead. Without an active source first is the end of time.
+// active or ahead. If no source is active, first is the greatest time.
 func (m *merger) earliest() (first, rest int64) {
 	first, rest = math.MaxInt64, math.MaxInt64
 	for _, s := range m.active {
@@ -78,8 +79,8 @@ func (m *merger) earliest() (first, rest int64) {
 	return first, rest
 }
 
-// activate adds the source ahead to the active ones, unless it has no sample in
-// the range.
+// activate adds the source in ahead to the active sources, unless it has no sample in the
+// range.
 func (m *merger) activate() error {
 	s := m.ahead
 	if s.run == nil {

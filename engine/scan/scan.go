@@ -17,22 +17,23 @@ type Store interface {
 }
 
 // Earliest and Latest bound the times of a scan, in ns since 1970: the years 1900 to 2200.
-// Times beyond are read as these.
+// Times outside of these bounds are read as the bounds.
 const (
 	Earliest = -2208988800e9
 	Latest   = 7258118400e9
 )
 
-// Scan is one read of a PV's samples. The caller sets the exported fields, calls Prepare, and
-// then reads with Feed or Run, or reads parts of the range.
+// Scan is one read of a PV's samples. The caller sets the exported fields and calls Prepare.
+// It then reads with Feed or Run, or reads parts of the range with Part.
 type Scan struct {
 	Store Store
 	PV    string
 	// From and To are the first and the last time of the range, in ns since 1970.
 	From, To int64
-	// Inside leaves out the last sample before the range.
+	// Inside is true if the scan leaves out the last sample before the range.
 	Inside bool
-	// Now is the time by which buckets expire, in ns since 1970.
+	// Now is the present time in ns since 1970. Buckets that have expired at this time are
+	// left out.
 	Now int64
 	// Unsealed are the samples that may be in no block. Prepare normalizes these runs.
 	Unsealed []*sample.Run
@@ -40,20 +41,20 @@ type Scan struct {
 	sizes []sized
 	// carriedForward is the latest copy of a sample before From, or nil.
 	carriedForward *sample.Run
-	// seen is the time of the latest sample at or before From that the scan has seen, and
-	// floor the earliest time at which the last one can stand in blocks. Both are Earliest
-	// as long as nothing is known.
+	// seen is the time of the latest sample at or before From that the scan has found so far.
+	// floor is the earliest time that the last sample before the range can have in blocks.
+	// Both are Earliest until the scan finds something.
 	seen, floor int64
 }
 
-// Prepare finds out which buckets can hold samples, from those that the directory lists, and
-// takes account of the unsealed samples.
+// Prepare determines the buckets that can have samples from the buckets that the directory
+// lists. It also takes account of the unsealed samples.
 func (sc *Scan) Prepare(starts []store.Bucket) {
 	sc.sizes = bySize(starts, sc.From, sc.Now)
 	sc.bound()
 }
 
-// Part returns a prepared scan of a part of the range of a prepared one.
+// Part returns a prepared scan of a part of the range. sc must be prepared too.
 func (sc *Scan) Part(from, to int64) *Scan {
 	part := &Scan{Store: sc.Store, PV: sc.PV, From: from, To: to, Now: sc.Now, Unsealed: slices.Clone(sc.Unsealed)}
 	part.sizes = slices.Clone(sc.sizes)
@@ -64,8 +65,8 @@ func (sc *Scan) Part(from, to int64) *Scan {
 	return part
 }
 
-// bound sorts the unsealed samples, and derives from them the earliest time that the last sample
-// before the range can have.
+// bound sorts the unsealed samples. From them it derives the earliest time that the last
+// sample before the range can have.
 func (sc *Scan) bound() {
 	sc.seen = Earliest
 	for _, r := range sc.Unsealed {
@@ -79,8 +80,8 @@ func (sc *Scan) bound() {
 }
 
 // Run feeds the samples in the range. Unless Inside is set, it also feeds samples before the
-// range, the last one among them; if the only trace of that one is a carried-forward copy, Run passes
-// the copy to hold first. Run passes nil to hold if there is no copy.
+// range, including the last one. Before all samples, it passes the latest carried-forward copy
+// of a sample before the range to hold, or nil if it has found no copy.
 func (sc *Scan) Run(ctx context.Context, hold func(carriedForward *sample.Run), feed Feed) error {
 	m := merger{from: sc.From, to: sc.To, emit: feed}
 	if !sc.Inside {

@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// sized is a bucket size on a tier, with the segments of its buckets that can hold blocks,
-// by time. The scan reads them from the time since on.
+// sized is a bucket size on a tier, with the segments of buckets that can have blocks, in
+// order of time. The scan reads the buckets from the time since on.
 type sized struct {
 	size     store.BucketSize
 	tier     store.Tier
@@ -20,9 +20,9 @@ type sized struct {
 // segment is a sequence of adjacent buckets of one size and tier.
 type segment struct{ first, last store.Bucket }
 
-// bySize returns the buckets that can hold blocks, by size and tier, the shortest size
-// first: those from the earliest start in each span to the end of the span, without those
-// that are expired by the time now.
+// bySize returns the buckets that can have blocks, by size and tier, the shortest size first.
+// In each span these are the buckets from the earliest start to the end of the span, without
+// the buckets that have expired at the time now.
 func bySize(starts []store.Bucket, since, now int64) (out []sized) {
 	starts = slices.DeleteFunc(slices.Clone(starts), func(b store.Bucket) bool { return !b.Size().Valid() || !b.Tier().Valid() })
 	slices.SortFunc(starts, func(a, b store.Bucket) int {
@@ -47,7 +47,7 @@ func bySize(starts []store.Bucket, since, now int64) (out []sized) {
 	return out
 }
 
-// oldest returns the first bucket of a size and a tier that is not expired.
+// oldest returns the first bucket of a size and a tier that has not expired.
 func oldest(size store.BucketSize, r store.Tier, now int64) store.Bucket {
 	if r == store.Forever {
 		return size.Of(Earliest)
@@ -58,8 +58,8 @@ func oldest(size store.BucketSize, r store.Tier, now int64) store.Bucket {
 // of returns the bucket of a time.
 func (s *sized) of(t int64) store.Bucket { return s.size.Of(t).In(s.tier) }
 
-// upTo yields the buckets in use, by time, from the bucket of since to the bucket of a
-// time.
+// upTo yields the buckets in use, in order of time, from the bucket of the time since to the
+// bucket of the time to.
 func (s *sized) upTo(to int64) iter.Seq[store.Bucket] {
 	return func(yield func(store.Bucket) bool) {
 		for _, st := range s.segments {
@@ -72,7 +72,7 @@ func (s *sized) upTo(to int64) iter.Seq[store.Bucket] {
 	}
 }
 
-// backFrom yields the buckets in use, the latest first, from the bucket of a time on.
+// backFrom yields the buckets in use, the latest first, beginning with the bucket of a time.
 func (s *sized) backFrom(t int64) iter.Seq[store.Bucket] {
 	return func(yield func(store.Bucket) bool) {
 		for _, st := range slices.Backward(s.segments) {

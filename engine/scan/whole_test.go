@@ -7,8 +7,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// TestWholeSince asks from when on all samples are there, of PVs that came from tier to
-// tier.
+// TestWholeSince checks the time from which on all samples are there, for PVs that moved from
+// tier to tier.
 func TestWholeSince(t *testing.T) {
 	const day = 24 * int64(time.Hour)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixNano()

@@ -14,11 +14,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Blocks is what a store would hold: the latest version of each block.
+// Blocks holds the blocks that a store would have: the latest version of each block.
 type Blocks map[store.BlockKey]store.Block
 
-// Put stores blocks in the order in which they are acknowledged, and checks what must hold at
-// every moment.
+// Put stores blocks in the order in which they are acknowledged, and checks the rules for
+// blocks after each of them.
 func (bs Blocks) Put(t *testing.T, blocks []store.Block) {
 	t.Helper()
 	for _, b := range blocks {
@@ -45,7 +45,7 @@ func (bs Blocks) Put(t *testing.T, blocks []store.Block) {
 	}
 }
 
-// Samples returns the set of all samples that are no carried-forward copies.
+// Samples returns the set of all samples except carried-forward copies.
 func (bs Blocks) Samples(t *testing.T) map[string]bool {
 	t.Helper()
 	set := map[string]bool{}
@@ -67,8 +67,8 @@ func Decode(t *testing.T, b store.Block) *sample.Run {
 	return r
 }
 
-// Samples returns the set of the samples of a run that are no carried-forward copies. Samples
-// that differ have different keys.
+// Samples returns the set of the samples of a run except carried-forward copies. Samples that
+// differ have different keys.
 func Samples(r *sample.Run) map[string]bool {
 	set := make(map[string]bool, r.Len())
 	var key []byte
