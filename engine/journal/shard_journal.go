@@ -43,7 +43,7 @@ const (
 	partitionBytes = 32 << 20
 )
 
-// RenewEvery is how often a writer renews its claim to show that it is alive.
+// RenewEvery is the interval at which a writer renews its claim to show that it is alive.
 const RenewEvery = 5 * time.Second
 
 // ShardJournal journals the heads of one shard. Only Run writes to the store and to the spool.

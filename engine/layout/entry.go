@@ -52,7 +52,7 @@ func listed(starts []store.Bucket, b store.Bucket) bool {
 	return slices.ContainsFunc(starts, func(s store.Bucket) bool { return s.Span() == b.Span() && s <= b })
 }
 
-// Add adds elements to the entry, after the directory has them.
+// Add adds elements to the entry. The caller makes sure that the directory gets them too.
 func (e *Entry) Add(c store.Channel) {
 	e.Shards = append(e.Shards, c.Shards...)
 	e.Starts = append(e.Starts, c.Starts...)

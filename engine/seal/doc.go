@@ -38,12 +38,13 @@
 //	Follow ── ordered to lead, or the leader is dead, or none for 15 s ──▶ Run: term = highest + 1
 //	       ◀── ordered to follow, or a live claim has a higher term ──────
 //
-// A new leader writes its term to its claim before it reads anything else. A leader checks for
-// higher terms when it reads the claims: at each checkpoint before it writes blocks, and every two
-// seconds while it watches other writers. It steps down when it finds a higher term. In the
-// meantime two engines may seal the same samples. This is safe: each engine writes blocks under
-// its own writer ID, and readers drop duplicates. The new leader sees the claim of the old one,
-// and recomputes the rollup bins that either of them may have left incomplete: see package tiling.
+// A new leader reads the claims, and writes its term to its own claim before it does anything
+// else. A leader checks for higher terms when it reads the claims: at each checkpoint before it
+// writes blocks, and every two seconds while it watches other writers. It steps down when it finds
+// a higher term. In the meantime two engines may seal the same samples. This is safe: each engine
+// writes blocks under its own writer ID, and readers drop duplicates. The new leader sees the
+// claim of the old one, and recomputes the rollup bins that either of them may have left
+// incomplete: see package tiling.
 //
 // # When samples are sealed
 //

@@ -30,7 +30,7 @@ type series struct {
 	n      uint32 // number of the latest block
 	round  int    // the sealer's round in which the series was last written
 
-	entry layout.Entry // the directory entry, as acknowledged
+	entry layout.Entry // the directory entry as this sealer knows it
 	tier  store.Tier
 	sized bool // size is chosen
 	size  store.BucketSize

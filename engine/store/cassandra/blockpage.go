@@ -150,7 +150,7 @@ func (s *Store) slice(ctx context.Context, pv string, b store.Bucket, sp span) i
 	}
 }
 
-// gatherTries bounds how often gather reads a block again because the block changed meanwhile.
+// gatherTries bounds how many times gather reads a block that changed meanwhile.
 const gatherTries = 10
 
 // gather reads the blob of a row from its parts. Parts are missing if the block was written

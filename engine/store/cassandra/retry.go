@@ -6,7 +6,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// maxRetries is how often the driver repeats a request. Callers repeat writes anyway, so the
+// maxRetries is how many times the driver repeats a request. Callers repeat writes anyway, so the
 // driver repeats a request only after errors that may not occur on another replica.
 const maxRetries = 2
 

@@ -11,8 +11,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// tilesPerPart is how many tiles share a partition. A partition usually has 3 MB, and at
-// most 50 MB.
+// tilesPerPart is how many tiles share a partition. A partition usually has 3 MB, and at most
+// 48 MiB.
 const tilesPerPart = 256
 
 // rollupPage is the number of rows per page. Each has at most store.MaxRollup bytes.

@@ -61,8 +61,8 @@ func scan(ctx context.Context, db reading, lower, upper []byte) iter.Seq2[entry,
 	}
 }
 
-// decoded decodes the entries and yields the results, up to the first error. The text of the
-// error contains what, the name of the rows.
+// decoded decodes the entries and yields the results, up to the first error. The text of an
+// error contains the parameter what, which names the rows.
 func decoded[T any](entries iter.Seq2[entry, error], what string, decode func(entry) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for e, err := range entries {
