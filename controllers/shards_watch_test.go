@@ -14,9 +14,9 @@ import (
 	"varve.dev/varve/groups/channellist"
 )
 
-// witness watches every version of every shard in the order of the writes. It records each PV
-// that was captured at the start of the watch and that, at any later time, no engine captures
-// according to the status of the shards.
+// witness watches every version of every shard in the order of the writes. It records the PVs
+// that were captured at the start of the watch, but later were missing in a status: according to
+// the status of the shards, no engine captured them at that time.
 type witness struct {
 	ctx     SpecContext
 	fixture *shardsFixture

@@ -47,8 +47,8 @@ type Input struct {
 
 	// Shards are the shards of the archive, in any order.
 	Shards []v1alpha1.ArchiveShard
-	// Unplaced is the number of shards with channels that no engine captures yet. Moving is the
-	// number of shards that move between two engines.
+	// Unplaced is the number of shards that have channels but no engine. Moving is the number
+	// of shards that move between two engines.
 	Unplaced, Moving int
 	// Moves is the progress of the shard moves. It is nil while no shard moves.
 	Moves *v1alpha1.MovesStatus

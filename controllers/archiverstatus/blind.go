@@ -7,16 +7,18 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-// blindPart sets when an engine counts as blind: it cannot reach at least 1/blindPart of the
-// common channels.
+// blindPart is the limit from which an engine counts as blind: it cannot reach 1/blindPart or
+// more of the channels that it shares with another engine.
 const blindPart = 10
 
-// blind returns a message about the engine that cannot reach the most channels that the other
-// engine of its shards has connected, or "" if there is no such engine. For each shard,
-// engines report only two numbers: the steadily connected channels and the unreachable
-// channels. If one engine's unreachable channels and the other engine's steadily connected
-// channels together exceed the channels of the shard, at least the excess channels are in both
-// numbers.
+// blind returns a message about a blind engine, or "" if there is none. It compares the engines
+// of each shard in pairs. An engine is blind if it cannot reach many channels to which the other
+// engine is connected. The message is about the engine with the most such channels.
+//
+// For each shard, an engine reports only two numbers: how many channels are steadily connected,
+// and how many are unreachable. If the unreachable channels of one engine and the steadily
+// connected channels of the other engine add up to more than the channels of the shard, at least
+// the excess channels are in both numbers.
 func blind(in *Input, shards []*v1alpha1.ArchiveShard) string {
 	type pair struct{ blind, sees string }
 	lacks, of := map[pair]int{}, map[pair]int{}

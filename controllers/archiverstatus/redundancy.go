@@ -111,9 +111,9 @@ func staying(engines []fleet.Engine) (n int) {
 	return n
 }
 
-// pair reports as two whether two running engines capture a shard, and as together whether all
-// engines of the shard run on one node. nodes has the nodes of the running engines. Unknown
-// nodes count as different.
+// pair examines the running engines that capture or drain a shard. two reports whether there
+// are at least two of them. together reports whether they run on at most one node. nodes has
+// the nodes of the running engines. Unknown nodes count as different.
 func pair(s *v1alpha1.ArchiveShard, nodes map[string]string) (together, two bool) {
 	if s.Status == nil {
 		return false, false

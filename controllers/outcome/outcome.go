@@ -22,19 +22,19 @@ type Outcome struct {
 	Groups map[string]*compile.Group
 	// Generations has the generation of each compiled group, by namespace/name.
 	Generations map[string]int64
-	// Unplaced is the number of shards with channels that no engine captures yet. Moving is
-	// the number of shards that move between engines.
+	// Unplaced is the number of shards that have channels but no engine. Moving is the number
+	// of shards that move between engines.
 	Unplaced, Moving int
 	// Moves is the progress of the current wave of moves.
 	Moves MovesProgress
-	// Outdated is, for each group (namespace/name), the number of shards whose engine does not
-	// capture the lists of the latest compilation yet.
+	// Outdated maps each group (namespace/name) to the number of its shards whose engine does
+	// not capture the lists of the latest compilation yet.
 	Outdated map[string]int
 }
 
-// Latest has the latest Outcome of every Archiver. The shards reconciler puts them
-// there, and the other reconcilers read them. The zero value is ready to use, and
-// all methods are safe for concurrent use.
+// Latest has the latest Outcome of every Archiver. The shards reconciler puts the outcomes
+// there, and the other reconcilers read them. The zero value is ready to use, and all methods
+// are safe for concurrent use.
 type Latest struct {
 	mu       sync.RWMutex
 	outcomes map[types.NamespacedName]*Outcome

@@ -7,8 +7,8 @@ import (
 
 // These constants are the parts of a shard's cost for its engine, in µs of CPU per second.
 const (
-	// sampleCost is the cost of one sample per second: docs/benchmarks.md has 0.92 µs at
-	// 10 Hz (cassandra_10hz.engine_cpu) and 1.3 with a real IOC.
+	// sampleCost is the cost of one sample per second. docs/benchmarks.md reports 0.92 µs at
+	// 10 Hz (cassandra_10hz.engine_cpu), and 1.3 µs with a real IOC.
 	sampleCost = 1.0
 	// byteCost is the cost of one byte of values per second: encoding 8 bytes takes 20 ns
 	// (block.adc.encode).

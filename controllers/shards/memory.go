@@ -18,14 +18,14 @@ type memory struct {
 	// fingerprint of its compilation.
 	published            *outcome.Outcome
 	publishedFingerprint uint64
-	// captured has, by namespace/name, the fingerprint of the version of each group that
-	// engines captured last.
+	// captured maps each group (namespace/name) to a fingerprint: that of the version of the
+	// group that engines captured last.
 	captured map[string]uint64
-	// unusedSince has the channel lists that no shard names, and the time since which they are
-	// unused.
+	// unusedSince maps the name of each channel list that no shard names to the time since
+	// which it is unused.
 	unusedSince map[string]time.Time
-	// readySince has the shards to which PVs move and whose engines capture their lists, and
-	// the time since which the engines capture them.
+	// readySince maps a shard to the time since which its engines capture its lists. It has
+	// only shards to which PVs move.
 	readySince map[int32]time.Time
 
 	costs   placement.Smoother

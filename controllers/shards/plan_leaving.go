@@ -109,9 +109,9 @@ func (m *memory) releaseLeaving(in *observed, compiled *compilation, now time.Ti
 	return wait
 }
 
-// readySince returns the awaited shards whose engines capture their lists, and the time since
-// which the engines capture them. before is its previous result. A kept shard does not have
-// its new lists yet, so it is never ready.
+// readySince returns, for each awaited shard that is ready, the time since which its engines
+// capture its lists. before is the result of the previous call. A kept shard does not have its
+// new lists yet, so it is never ready.
 func (in *observed) readySince(compiled *compilation, before map[int32]time.Time, now time.Time) map[int32]time.Time {
 	seen, readySince := make([]bool, len(compiled.shards)), map[int32]time.Time{}
 	for i := range compiled.shards {

@@ -50,9 +50,9 @@ func (in *observed) outdated(compiled *compilation, captured map[string]uint64) 
 	return out
 }
 
-// capturedFingerprints returns the fingerprint of the version of each group that engines
+// capturedFingerprints returns a fingerprint for each group: that of the version that engines
 // captured last. If no shard of the group is outdated, this is the fingerprint in the
-// compilation, otherwise the previous fingerprint.
+// compilation. Otherwise it is the previous fingerprint.
 func capturedFingerprints(compiled *compilation, outdated map[string]int, before map[string]uint64) map[string]uint64 {
 	out := map[string]uint64{}
 	for name, g := range compiled.groups {

@@ -40,8 +40,9 @@ func TestOtherPlacers(t *testing.T) {
 	}
 }
 
-// After each event, the most loaded engine has at most 1.15 times the mean load, or as little
-// more as the heaviest shards allow. Few more shards move than the events require.
+// After each event, the most loaded engine has at most 1.15 times the mean load, or as much as
+// Figures.Bound if the heaviest shards make that unavoidable. Few more shards move than the
+// events require.
 func TestPlacement(t *testing.T) { place(t, 0, 1) }
 
 func TestLong_Placement(t *testing.T) { place(t, 1, 3) }
