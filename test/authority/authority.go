@@ -4,7 +4,7 @@
 //	                  ── Secret ──▶ the files of a client
 //	                  ── Certificate, Pool ──▶ the same for package tls
 //
-// Everything is valid for an hour, and kept nowhere.
+// All certificates are valid for an hour. The package stores none of them.
 package authority
 
 import (
@@ -27,12 +27,12 @@ type Authority struct {
 	cert *x509.Certificate
 }
 
-// New returns an authority that signed itself.
+// New returns an authority with a self-signed certificate.
 func New(tb testing.TB) *Authority {
 	tb.Helper()
 	a := &Authority{key: newKey(tb)}
 	a.cert = a.sign(tb, &a.key.PublicKey, &x509.Certificate{
-		// Two authorities in one test have two names, as in life.
+		// Two authorities in one test have different names, as in production.
 		Subject: pkix.Name{CommonName: "authority " + rand.Text()}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	})
@@ -48,7 +48,8 @@ func newKey(tb testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// sign completes a certificate; the first one is the authority's own.
+// sign completes and signs a certificate. If the authority has no certificate yet, the new one
+// is self-signed.
 func (a *Authority) sign(tb testing.TB, key *ecdsa.PublicKey, c *x509.Certificate) *x509.Certificate {
 	tb.Helper()
 	c.SerialNumber = new(big.Int).SetBytes([]byte(rand.Text()[:16]))
@@ -70,8 +71,8 @@ func (a *Authority) sign(tb testing.TB, key *ecdsa.PublicKey, c *x509.Certificat
 // PEM returns the authority's own certificate.
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.cert.Raw) }
 
-// Issue returns a new certificate for hosts, names or addresses, and its key. It
-// is good for servers and for clients.
+// Issue returns a new certificate and its key. hosts are names or IP addresses. Servers and
+// clients can use the certificate.
 func (a *Authority) Issue(tb testing.TB, hosts ...string) (cert, key []byte) {
 	tb.Helper()
 	c := &x509.Certificate{
@@ -97,14 +98,14 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// Secret returns the files of a client, as in a Secret.
+// Secret returns the files that a client needs, by their names in a Kubernetes Secret.
 func (a *Authority) Secret(tb testing.TB) map[string]string {
 	tb.Helper()
 	cert, key := a.Issue(tb)
 	return map[string]string{"ca.crt": string(a.PEM()), "tls.crt": string(cert), "tls.key": string(key)}
 }
 
-// Certificate returns a new certificate for hosts.
+// Certificate returns a new certificate for hosts, with its key.
 func (a *Authority) Certificate(tb testing.TB, hosts ...string) tls.Certificate {
 	tb.Helper()
 	own, err := tls.X509KeyPair(a.Issue(tb, hosts...))
@@ -114,7 +115,7 @@ func (a *Authority) Certificate(tb testing.TB, hosts ...string) tls.Certificate 
 	return own
 }
 
-// Pool returns the authority as the only one to trust.
+// Pool returns a pool in which this authority is the only trusted one.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)

@@ -10,11 +10,11 @@ import (
 // gorilla encodes samples like Facebook's Gorilla, with the time buckets of Prometheus. It
 // stores differences of time differences, and each value XORed with the value before it.
 //
-//	time   0                        the difference is the one before
-//	       10, 110, 1110, 1111      14, 17, 20, 64 bits of how it differs
+//	time   0                        the difference is the same as before
+//	       10, 110, 1110, 1111      the change of the difference, in 14, 17, 20, 64 bits
 //	value  0                        the same
-//	       10                       the bits that differ, within the former ones
-//	       11, 5 bits, 6 bits       leading zeros, how many bits, the bits
+//	       10                       the bits that differ, within the previous range of bits
+//	       11, 5 bits, 6 bits       leading zeros, number of bits, the bits
 type gorilla struct {
 	out  []byte
 	acc  uint64

@@ -25,8 +25,8 @@ const (
 	hdasLong  = 10_000_000
 )
 
-// hdas writes batches of samples of all PVs, and reads one PV that has many samples. Each is
-// done by one thread.
+// hdas writes batches of samples of all PVs with one thread. It then reads one PV that has many
+// samples, also with one thread.
 func (b *bench) hdas(ctx context.Context) error {
 	return b.withNode(ctx, func(n *node) (err error) {
 		l, err := openLoader(ctx, n.addr, "hdas", 1, ampleMemory)
@@ -51,8 +51,8 @@ func (b *bench) hdas(ctx context.Context) error {
 				}
 			}
 		}
-		// Read without measuring first. The JVM compiles the code that runs often, and a
-		// server in use has done so.
+		// Read without measuring first, so that the JVM compiles the code that runs often.
+		// The JVM of a server in use has already compiled it.
 		for begun := time.Now(); time.Since(begun) < b.seconds/2; {
 			if _, err := l.read(ctx, pv, hdasEpoch+rng.Int64N(hdasLong)*hdasStep, hdasEpoch+hdasLong*hdasStep); err != nil {
 				return err

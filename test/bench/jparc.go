@@ -31,8 +31,8 @@ const (
 	// jparcBatch is the number of seconds of samples in a batch. While a batch becomes
 	// durable, the next one is appended.
 	jparcBatch = 50
-	// jparcSealed is the number of seconds of samples that are sealed at once. It is about as
-	// many as a sealer finds when its engine is fed as fast as possible.
+	// jparcSealed is the number of seconds of samples that are sealed at once. A sealer finds
+	// about as many when its engine is fed as fast as possible.
 	jparcSealed = 2500
 	// jparcRounds is the number of times that the clients repeat their reads.
 	jparcRounds = 5
@@ -80,9 +80,8 @@ func (b *bench) jparc(ctx context.Context) error {
 	})
 }
 
-// jparcWarm writes samples for about a minute that do not count. A server that was just
-// started spends most of its time on compiling its code, which does not matter over a whole
-// day.
+// jparcWarm writes samples for about a minute without measuring. A server that was just started
+// spends most of its time on compiling its code. Over a whole day, this time does not matter.
 func (b *bench) jparcWarm(ctx context.Context, n *node) (err error) {
 	l, err := openLoader(ctx, n.addr, "warm", 8, engineMemory)
 	if err != nil {

@@ -96,8 +96,8 @@ func (l *loader) close() error {
 	return err
 }
 
-// sealing runs the sealers like those of an engine, which decide when to seal, until the
-// caller calls stop.
+// sealing runs the sealers until the caller calls stop. As in an engine, the sealers decide when
+// to seal.
 func (l *loader) sealing(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var runs sync.WaitGroup
@@ -105,7 +105,7 @@ func (l *loader) sealing(ctx context.Context) (stop func()) {
 		runs.Go(func() { s.Run(ctx) })
 	}
 	return func() {
-		for range cap(l.slots) { // let checkpoints end, as an interrupted one is repeated
+		for range cap(l.slots) { // wait for running checkpoints, because an interrupted one is repeated
 			l.slots <- struct{}{}
 		}
 		cancel()

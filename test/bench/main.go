@@ -31,7 +31,7 @@ type bench struct {
 	wireChannels int
 	only         string
 	jparcSeconds int // number of seconds of J-PARC's day to store
-	jparcWarmUp  int // number of seconds of samples to store before, without measuring
+	jparcWarmUp  int // number of seconds of samples to store before the measurement
 	profile      string
 	report       report
 }

@@ -38,14 +38,14 @@ type usage struct{ client, server float64 }
 
 func (n *node) usage() usage { return usage{cpuSeconds(), cpuSecondsOf(n.process.cmd.Process.Pid)} }
 
-// since returns the CPU time that was used since an earlier call of node.usage, which returned
-// before.
+// since returns the CPU time that was used since an earlier call of node.usage. before is the
+// result of that call.
 func (u usage) since(before usage) usage {
 	return usage{u.client - before.client, u.server - before.server}
 }
 
-// cpu adds the CPU times per sample. They depend less than rates on other programs on the
-// machine.
+// cpu adds the CPU times per sample. Other programs on the machine affect CPU times less than
+// rates.
 func (r *report) cpu(name string, u usage, samples float64) {
 	r.cost(name+"_cpu", "µs/sample", u.client*1e6/samples, 0, "")
 	r.cost(name+"_cpu_cassandra", "µs/sample", u.server*1e6/samples, 0, "")

@@ -2,8 +2,8 @@
 //
 //	working directory ──▶ parent ──▶ … ──▶ the folder with go.mod
 //
-// It does not ask runtime.Caller: binaries built with -trimpath, which share the
-// build cache between checkouts, do not know where their source files are.
+// It does not use runtime.Caller. Binaries are built with -trimpath, so that checkouts share the
+// build cache, and such a binary does not contain the paths of its source files.
 package checkout
 
 import (
@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Root returns the folder of the repository: the nearest one above the working
-// directory that has a go.mod. It panics outside of the repository.
+// Root returns the folder of the repository: the working directory, or the nearest folder above
+// it, that has a go.mod. It panics outside of the repository.
 func Root() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -30,7 +30,8 @@ func Root() string {
 	}
 }
 
-// Path returns the absolute path of a file of the repository, named from its root.
+// Path returns the absolute path of a file. elements are its path relative to the root of the
+// repository.
 func Path(elements ...string) string {
 	return filepath.Join(append([]string{Root()}, elements...)...)
 }

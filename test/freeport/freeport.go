@@ -1,11 +1,11 @@
-// Package freeport finds ports for servers of tests.
+// Package freeport finds free ports for the servers that tests start.
 //
 //	Find ──▶ a port that a server takes, frees and takes again
 //
-// Ports are taken from below those that the kernel gives to sockets without one
-// (ip_local_port_range): so no client takes the port of a server that restarts, and
-// nobody who waits for a server gets connected to himself, as TCP allows when the
-// kernel chooses the port that is dialled.
+// The ports are below the range from which the kernel chooses the ports of clients
+// (ip_local_port_range). This prevents two errors. While a server restarts, no client gets its
+// port. And a client that repeatedly dials a server which is not up yet never connects to
+// itself, which TCP allows if the kernel chooses the dialled port for the client.
 package freeport
 
 import (
@@ -31,7 +31,7 @@ func Find(host string) (int, error) {
 	return ports[0], nil
 }
 
-// Several returns n such ports, each another one.
+// Several returns n different ports of host on which neither TCP nor UDP is in use now.
 func Several(host string, n int) (ports []int, err error) {
 	for range tries + n {
 		if len(ports) == n {

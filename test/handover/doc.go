@@ -43,8 +43,8 @@
 //     connected. If all clocks are right, a lost update also lies in the mark of a death,
 //     or an engine knew that it was not connected.
 //
-// The simulation counts two cases of loss that do not violate the last rule, because the
-// store has no record of them. In the first case, the last engine leaves in order because its
+// Two cases of loss do not violate the last rule, because the store has no record of them. The
+// simulation only counts them. In the first case, the last engine leaves in order because its
 // successor's answer is out of date. In the second case, a writer dies after its claim was
 // dropped, or before its claim was written.
 //

@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// Archiver is a running archiver and a client of its HTTP interface. Where a method of the client
-// returns an error, the Archiver's own method fails the test.
+// Archiver is a running archiver and a client of its HTTP interface. If a method of the client
+// returns an error, the Archiver's method of the same name fails the test.
 type Archiver struct {
 	*Process
 	*archive.Client

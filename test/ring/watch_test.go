@@ -34,8 +34,8 @@ type watch struct {
 	stage  *stage
 }
 
-// acknowledged holds the number of acknowledged samples of a PV and the time at which it last
-// rose.
+// acknowledged holds the number of acknowledged samples of a PV, and the time at which this
+// number last rose.
 type acknowledged struct {
 	samples uint64
 	since   time.Time

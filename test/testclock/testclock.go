@@ -2,8 +2,8 @@
 //
 //	test ──Advance(1 s)──▶ clock + 1 s ──▶ everything due by then is done ──▶ test goes on
 //
-// time.Sleep alone is not enough: a test and a ticker that are due at the same instant
-// run in any order.
+// time.Sleep alone is not enough: if a test and a ticker are due at the same instant, they run
+// in any order.
 package testclock
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Advance moves the clock by d and returns when everything due by then is done. Only the
+// Advance moves the clock by d, and returns when all work that is due by then is done. Only the
 // test's own goroutine may call it, inside a synctest bubble.
 func Advance(d time.Duration) {
 	time.Sleep(d)

@@ -1,11 +1,11 @@
-/* Subscribes to PVs as an archiver does, by libca, and says what it cost.
+/* Subscribes to PVs with libca, as an archiver does, and measures the cost.
  *
  *   reference-ca FORMAT COUNT SECONDS
  *
- * FORMAT makes a PV's name of its number, such as SIM:NOISE:%04d. With a COUNT of
- * PVs that nobody serves it searches for SECONDS.
- * Prints lines of a name and a number: connected_s (when all were), events, cpu_us
- * (of the process, in the SECONDS after that).
+ * FORMAT is the format of a PV's name with its number, such as SIM:NOISE:%04d. If no
+ * server has the PVs, the program searches for SECONDS. It prints lines with a name and a
+ * number. connected_s is the time until all PVs were connected. events and cpu_us are the
+ * number of events and the CPU time of the process in the SECONDS after that.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void connection(struct connection_handler_args args) {
         return;
     }
     epicsAtomicIncrIntT(&connected);
-    if (!ca_puser(args.chid)) { /* subscribe once; libca does so again by itself */
+    if (!ca_puser(args.chid)) { /* subscribe once; libca repeats it after a reconnect */
         ca_set_puser(args.chid, &connected);
         ca_create_subscription(DBR_TIME_DOUBLE, 1, args.chid, DBE_LOG | DBE_ALARM, update, NULL, NULL);
     }
@@ -69,11 +69,11 @@ int main(int argc, char **argv) {
         return 0;
     }
     printf("connected_s %.3f\n", now() - begun);
-    sleep(2); /* the first values, and all subscriptions */
+    sleep(2); /* all subscriptions are sent, and the first values arrive */
     size_t before = epicsAtomicGetSizeT(&events);
     double cost = cpu();
     sleep(seconds);
     cost = cpu() - cost;
     printf("events %zu\ncpu_us %.0f\n", epicsAtomicGetSizeT(&events) - before, cost);
-    return 0; /* without clearing channels one by one */
+    return 0; /* the process ends without clearing the channels */
 }

@@ -1,8 +1,8 @@
-"""Compresses columns with pcodec and prints how much they take, and how long.
+"""Compresses columns with pcodec and prints their sizes and the times that it takes.
 
-Standard input holds, for each column, a line "NAME TYPE COUNT" and the values,
-little-endian, TYPE being int64 or float64. A line of output is "NAME BYTES ENCODE
-DECODE", times in ns, the least of many.
+For each column, standard input holds a line "NAME TYPE COUNT" and the little-endian
+values. TYPE is int64 or float64. A line of output is "NAME BYTES ENCODE DECODE". ENCODE
+and DECODE are the shortest of many times, in ns.
 """
 
 import sys

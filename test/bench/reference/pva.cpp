@@ -1,4 +1,4 @@
-/* Subscribes to PVs as an archiver does, by PVXS, and says what it cost.
+/* Subscribes to PVs with PVXS, as an archiver does, and measures the cost.
  *
  *   reference-pva FORMAT COUNT SECONDS
  *
@@ -67,12 +67,12 @@ int main(int argc, char **argv) {
         std::_Exit(0);
     }
     std::printf("connected_s %.3f\n", since(begun));
-    sleep(2); // the first values
+    sleep(2); // the first values arrive
     const long before = events;
     double cost = cpu();
     sleep(seconds);
     cost = cpu() - cost;
     std::printf("events %ld\ncpu_us %.0f\n", events - before, cost);
     std::fflush(stdout);
-    std::_Exit(0); // without ending subscriptions one by one
+    std::_Exit(0); // the process ends without closing the subscriptions
 }

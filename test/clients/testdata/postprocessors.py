@@ -1,4 +1,4 @@
-"""Reads a PV through post-processors with aapy and pyarchappl, and prints what they got as JSON.
+"""Reads a PV through post-processors with aapy and pyarchappl, and prints the results as JSON.
 
     postprocessors.py HOST PORT FROM TO PV POST_PROCESSOR...
 """
@@ -15,7 +15,7 @@ from read import aapy, frame, plain
 
 
 def raw(url, pv, start, end):
-    """The samples as the protobuf classes of pyarchappl decode them."""
+    """Returns the samples as the protobuf classes of pyarchappl decode them."""
     query = {"pv": pv, "from": start, "to": end}
     answer = requests.get(url + "/retrieval/data/getData.raw", params=query)
     return [{k: plain(v) for k, v in s.items()} for s in unpack_raw_data(answer.content)[0]["data"]]

@@ -1,4 +1,4 @@
-"""Reads an archive with aapy and pyarchappl, and prints what they got as JSON.
+"""Reads an archive with aapy and pyarchappl, and prints the results as JSON.
 
     read.py HOST PORT FROM TO PV...
 """
@@ -18,7 +18,7 @@ from archappl.data.pb import unpack_raw_data
 
 
 def plain(v):
-    """Turns what NumPy, pandas and protobuf have into what JSON has."""
+    """Converts values of NumPy, pandas and protobuf to values that JSON can represent."""
     if isinstance(v, bytes):
         return list(v)
     if isinstance(v, str):
@@ -43,7 +43,7 @@ def aapy(fetcher, pv, start, end):
 
 
 def frame(url, form, pv, start, end):
-    """What pyarchappl makes a pandas.DataFrame of."""
+    """Returns the content of the pandas.DataFrame that pyarchappl creates."""
     client = ArchiverDataClient(url, format=form)
     df = client.get_data(pv, from_time=start, to_time=end, tz="UTC")
     if df is None:
@@ -57,7 +57,7 @@ def frame(url, form, pv, start, end):
 
 
 def samples(url, pv, start, end):
-    """The samples as pyarchappl decodes them, before it rounds times to ms."""
+    """Returns the samples as pyarchappl decodes them, before it rounds times to ms."""
     query = {"pv": pv, "from": start, "to": end, "fetchLatestMetadata": "true"}
     raw = requests.get(url + "/retrieval/data/getData.raw", params=query)
     text = requests.get(url + "/retrieval/data/getData.json", params=query)
@@ -75,7 +75,7 @@ def main(host, port, start, end, *pvs):
     json.dump({
         "pvs": {pv: {
             "aapyJSON": aapy(JsonFetcher(host, port), pv, first, last),
-            # aapy takes the bytes of a CHAR waveform for text, and fails.
+            # aapy fails because it decodes the bytes of a CHAR waveform as text.
             "aapyRaw": None if pv == "T:CHARS" else aapy(PbFetcher(host, port), pv, first, last),
             "frameJSON": frame(url, "json", pv, start, end),
             "frameRaw": frame(url, "raw", pv, start, end),

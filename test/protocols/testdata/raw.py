@@ -1,5 +1,5 @@
-"""Reads PVs from an archive as pyarchappl does, in the format of the Archiver
-Appliance (PB), and prints their samples as JSON.
+"""Reads PVs from an archive as pyarchappl does, in the Archiver Appliance's format
+(PB), and prints their samples as JSON.
 
     raw.py URL PV...
 """
@@ -13,7 +13,7 @@ from archappl.data.pb import unpack_raw_data
 
 
 def plain(v):
-    """Turns what NumPy and protobuf have into what JSON has."""
+    """Converts values of NumPy and protobuf to values that JSON can represent."""
     if isinstance(v, bytes):
         return list(v)
     if hasattr(v, "tolist"):

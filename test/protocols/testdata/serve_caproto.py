@@ -1,5 +1,5 @@
-"""Serves a PV of every type of Channel Access with caproto. A put to C:ROUND gives
-each PV its next value, all with the time stamp and the alarm of the round.
+"""Serves a PV of every Channel Access type with caproto. A put to C:ROUND sets each PV
+to its value of that round. All PVs get the time stamp and the alarm of the round.
 
     serve_caproto.py INTERFACE
 """
@@ -23,7 +23,7 @@ NUMBERS = {
 FLOATS = {**NUMBERS, "precision": 4}
 ENUM = {"enum_strings": ["Off", "On", "Fault"]}
 
-# The class of each PV, its values round by round, and what else it needs.
+# The class of each PV, its value in each round, and its other arguments.
 TYPES = {
     "C:SHORT": (ChannelShort, [-32768, 32767, 0], NUMBERS),
     "C:LONG": (ChannelInteger, [-2147483648, 2147483647, 0], NUMBERS),
@@ -50,7 +50,7 @@ ALARMS = [
 
 
 class Round(ChannelInteger):
-    """The PV that gives all others their next value."""
+    """The PV that sets all other PVs to their values of a round."""
 
     async def verify_value(self, data):
         k = data[0] if hasattr(data, "__len__") else data
@@ -59,7 +59,7 @@ class Round(ChannelInteger):
         return data
 
 
-logging.getLogger("caproto").setLevel(logging.CRITICAL)  # nobody need listen to beacons
+logging.getLogger("caproto").setLevel(logging.CRITICAL)  # hides errors about beacons that no client receives
 pvs = {
     name: kind(value=values[0], timestamp=START, **settings)
     for name, (kind, values, settings) in TYPES.items()

@@ -1,5 +1,6 @@
-"""Serves PVs of every normative type and of none with p4p. A put to P:ROUND gives
-each PV its next value, all with the time stamp and the alarm of the round.
+"""Serves PVs of every normative type, and of other types, with p4p. A put to P:ROUND
+sets each PV to its value of that round. All PVs get the time stamp and the alarm of the
+round.
 
     serve_p4p.py INTERFACE
 """
@@ -16,7 +17,7 @@ from p4p.server.thread import SharedPV
 START = int(time.time())
 ALARMS = [(0, 0, ""), (1, 3, "HIGH"), (3, 1, "LINK")]  # severity, status, message
 
-# The values of each type of number, round by round.
+# The value of each scalar type in each round.
 SCALARS = {
     "?": [True, False, True], "s": ["text", "", "Größe"],
     "b": [-128, 127, 0], "B": [255, 0, 128], "h": [-32768, 32767, 0], "H": [65535, 1, 0],
@@ -32,7 +33,7 @@ def stamped(v, k):
 
 
 def described(v):
-    """Fills in what the structure has of metadata."""
+    """Sets the metadata fields that the structure has."""
     for path, x in {
         "display.units": "mA", "display.description": "a PV of p4p", "display.precision": 4,
         "display.limitLow": 1, "display.limitHigh": 100, "control.limitLow": 2, "control.limitHigh": 99,

@@ -1,5 +1,5 @@
 """Watches PVs over Channel Access with EPICS's own client library, puts values,
-and reads metadata with caproto. Prints what it saw, as JSON.
+and reads metadata with caproto. Prints the updates and the metadata as JSON.
 
     watch_ca.py {"pvs": [NAME...], "puts": [[NAME, VALUE, [NAMES THAT CHANGE...]]...]}
 """
@@ -30,11 +30,11 @@ def text(b):
 
 
 def number(v):
-    return v[0] if isinstance(v, bytes) else v  # of a CHAR
+    return v[0] if isinstance(v, bytes) else v  # a CHAR has bytes
 
 
 def plain(v):
-    """Turns what NumPy has into what JSON has."""
+    """Converts values of NumPy to values that JSON can represent."""
     if hasattr(v, "tolist"):
         v = v.tolist()
     if isinstance(v, (list, tuple)):
@@ -45,7 +45,7 @@ def plain(v):
 
 
 class Watch:
-    """The updates of PVs."""
+    """Subscribes to PVs and collects their updates."""
 
     def __init__(self, names):
         self.changed = threading.Condition()
@@ -69,7 +69,7 @@ class Watch:
         return epics.PV(name, callback=take, form="time", auto_monitor=DBE_LOG | DBE_ALARM)
 
     def wait(self, counts):
-        """Waits until PVs have a number of updates."""
+        """Waits until each PV has at least its given number of updates."""
         with self.changed:
             if not self.changed.wait_for(lambda: all(len(self.updates[n]) >= c for n, c in counts.items()), PATIENCE):
                 few = {n: len(self.updates[n]) for n, c in counts.items() if len(self.updates[n]) < c}
@@ -88,8 +88,8 @@ class Watch:
 
 
 def metadata(name):
-    """The metadata as caproto reads them. A long string has none: what it is on the
-    wire, an array of CHAR, does."""
+    """Returns the metadata as caproto reads it. A long string has none. Only the array of
+    CHAR, as which it is transferred, has metadata."""
     if name.endswith("$"):
         return {}
     native = read(name, timeout=PATIENCE, repeater=False, force_int_enums=True).data_type
@@ -108,7 +108,7 @@ def main(job):
     watch.wait({name: 1 for name in job["pvs"]})
     for name, value, changes in job["puts"]:
         watch.put(name, value, changes)
-    time.sleep(0.2)  # for updates that should not be
+    time.sleep(0.2)  # unexpected updates would arrive in this time
     for pv in watch.pvs.values():
         pv.clear_callbacks()
     json.dump({n: {"updates": watch.updates[n], "metadata": metadata(n)} for n in job["pvs"]}, sys.stdout)

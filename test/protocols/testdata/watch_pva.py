@@ -1,4 +1,5 @@
-"""Watches PVs over pvAccess with p4p, and puts values. Prints what it saw, as JSON.
+"""Watches PVs over pvAccess with p4p, and puts values. Prints the updates and the
+metadata as JSON.
 
     watch_pva.py {"pvs": [NAME...], "puts": [[NAME, VALUE, [NAMES THAT CHANGE...]]...]}
 """
@@ -28,7 +29,7 @@ LIMITS = {
 
 
 def plain(v):
-    """Turns what p4p and NumPy have into what JSON has."""
+    """Converts values of p4p and NumPy to values that JSON can represent."""
     if isinstance(v, Value):
         return {name: plain(v[name]) for name in v}
     if hasattr(v, "tolist"):
@@ -41,7 +42,7 @@ def plain(v):
 
 
 def field(v, path, default):
-    """A field of a structure that may not have it."""
+    """Returns a field of a structure, or default if the structure lacks the field."""
     for name in path.split("."):
         if not isinstance(v, Value) or name not in v:
             return default
@@ -50,8 +51,8 @@ def field(v, path, default):
 
 
 def value_of(v):
-    """What an archive keeps as the value: that of the normative types of numbers and
-    text, the index of an NTEnum, any other structure whole."""
+    """Returns the value that an archive stores: the value of an NTScalar or
+    NTScalarArray, the index of an NTEnum, and any other structure as a whole."""
     kind = v.getID()
     if kind.startswith("epics:nt/NTEnum:"):
         return v["value.index"]
@@ -60,12 +61,13 @@ def value_of(v):
     return plain(v)
 
 
-# The classes of alarms that pvAccess numbers, as typical statuses of EPICS.
+# A typical EPICS status for each alarm status of pvAccess, by its number.
 CLASSES = [0, 1, 9, 15, 18, 16, 17, 15]
 
 
 def status_of(v):
-    """The status as EPICS numbers them: the message of records names it."""
+    """Returns the number of the EPICS status. A record has the name of the status as its
+    message."""
     message = field(v, "alarm.message", "").removesuffix("_ALARM")
     if message in STATUSES:
         return STATUSES.index(message)
@@ -73,7 +75,7 @@ def status_of(v):
 
 
 def is_update(v):
-    """Tells an update of a record from a change of its metadata."""
+    """Returns False if only metadata has changed."""
     if not v.getID().startswith("epics:nt/NT"):
         return True
     value = "value.index" if v.getID().startswith("epics:nt/NTEnum:") else "value"
@@ -91,7 +93,7 @@ def metadata(v):
 
 
 class Watch:
-    """The updates of PVs."""
+    """Subscribes to PVs and collects their updates."""
 
     def __init__(self, names):
         self.context = Context("pva", nt=False)
@@ -117,7 +119,7 @@ class Watch:
         return self.context.monitor(name, take)
 
     def wait(self, counts):
-        """Waits until PVs have a number of updates."""
+        """Waits until each PV has at least its given number of updates."""
         with self.changed:
             if not self.changed.wait_for(lambda: all(len(self.updates[n]) >= c for n, c in counts.items()), PATIENCE):
                 few = {n: len(self.updates[n]) for n, c in counts.items() if len(self.updates[n]) < c}
@@ -135,7 +137,7 @@ def main(job):
     watch.wait({name: 1 for name in job["pvs"]})
     for name, value, changes in job["puts"]:
         watch.put(name, value, changes)
-    time.sleep(0.2)  # for updates that should not be
+    time.sleep(0.2)  # unexpected updates would arrive in this time
     with watch.changed:
         json.dump({n: {"updates": watch.updates[n], "metadata": watch.metadata[n]} for n in job["pvs"]}, sys.stdout)
 
