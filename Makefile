@@ -7,31 +7,31 @@ BIN          ?= bin
 PKG          ?= ./...
 # Flags of `go test`.
 TESTFLAGS    ?=
-# How long each fuzz target runs, or on how many inputs, such as 20000x; and below
-# which folder they are.
+# FUZZTIME is the time for which each fuzz target runs, or its number of inputs, such as 20000x.
+# Only the fuzz targets below the folder FUZZDIR run.
 FUZZTIME     ?= 10s
 FUZZDIR      ?= .
-# Seconds until `make demo` stops by itself; empty: at Ctrl-C.
+# Seconds until `make demo` stops by itself. Empty: it runs until Ctrl-C.
 DEMO_SECONDS ?=
-# File for the results of `make bench` as JSON lines; empty: a table only.
+# File for the results of `make bench` as JSON lines. Empty: it prints only a table.
 BENCH_JSON   ?=
-# Version of the container image, and its name.
+# Version and name of the container image.
 ifndef VERSION
 VERSION      := $(or $(shell git describe --tags --always --dirty 2>/dev/null),devel)
 endif
 IMG          ?= localhost/varve:$(VERSION)
-# Specs that `make e2e` runs, as a label filter of Ginkgo; empty: all.
+# Label filter of Ginkgo for the specs that `make e2e` runs. Empty: all specs.
 LABELS       ?=
-# What `make e2e-elasticity` runs: FAULT names some of its specs by their labels, such as
-# "kill || scale", and REDUNDANCY those of 1 or 2; empty: all. RATE is the load in
-# samples/s, REPORT a file that gets a line per fault.
+# Settings of `make e2e-elasticity`. FAULT selects specs by their labels, such as "kill || scale".
+# REDUNDANCY selects the specs with redundancy 1 or 2. Empty: all specs. RATE is the load in
+# samples/s. REPORT is a file that gets one line per fault.
 FAULT        ?=
 REDUNDANCY   ?=
 RATE         ?= 2000
 REPORT       ?=
 # Number of nodes of a test cluster.
 NODES        ?= 3
-# Where tools, jars and virtual environments are kept, outside of the tree.
+# Folder for tools, jars and virtual environments, outside of the tree.
 VARVE_CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/varve
 
 IMAGE_FILE = $(BIN)/varve-image.tar
@@ -39,7 +39,7 @@ REVISION  := $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
 
 export VARVE_CACHE DEMO_SECONDS BENCH_JSON
 
-# Tools are installed when a target asks for them.
+# A tool is installed when a target needs it.
 CONTROLLER_GEN = $$(hack/tools.sh controller-gen)
 GOLANGCI_LINT  = $$(hack/tools.sh golangci-lint)
 
@@ -65,7 +65,7 @@ build: ## Build bin/varve.
 
 # Without Docker, hack/image writes the same image. GOARCH is the architecture of the image.
 .PHONY: image
-image: ## Build the container image IMG, in bin/varve-image.tar.
+image: ## Build the container image IMG, and save it in bin/varve-image.tar.
 	@mkdir -p $(BIN)/linux
 	@if docker info >/dev/null 2>&1; then \
 	  docker build --platform "linux/$$($(GO) env GOARCH)" \
@@ -88,7 +88,8 @@ generate: ## Generate the DeepCopy methods of the API types, and the methods of 
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	$(GO) run ./hack/pending
 
-# Deadbands and rates are floats, as values of PVs are. Hence allowDangerousTypes.
+# Deadbands and rates are floats, like the values of PVs. controller-gen accepts floats only with
+# allowDangerousTypes.
 .PHONY: manifests
 manifests: ## Generate the CRDs, the operator's RBAC rules, and the files that depend on them.
 	$(CONTROLLER_GEN) crd:allowDangerousTypes=true paths=./api/... output:crd:dir=charts/varve-operator/files/crds
@@ -118,15 +119,15 @@ deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes.
 	hack/cluster/cluster.sh assets
 	hack/tools.sh helm
 
-# Tests whose names begin with TestLong_ take minutes: types of every server, thousands of
-# seeds, nodes of Cassandra that come and go.
+# Tests whose names begin with TestLong_ take minutes. They test the types of every server,
+# thousands of seeds, and Cassandra nodes that fail and return.
 LONG = ^TestLong_
 
 .PHONY: test
 test: deps ## Run the tests that every edit needs, with the race detector.
 	hack/test.sh -skip '$(LONG)' $(TESTFLAGS) $(PKG)
 
-# Rings of three Cassandra nodes each leave no room for a third package.
+# A package may run a ring of three Cassandra nodes, so only two packages are tested at a time.
 .PHONY: test-long
 test-long: deps ## Run only the tests that take minutes each.
 	PARALLEL=2 hack/test.sh -run '$(LONG)' $(TESTFLAGS) $(PKG)
@@ -136,18 +137,18 @@ test-long: deps ## Run only the tests that take minutes each.
 test-all: test test-long ## Run all tests.
 
 .PHONY: e2e
-e2e: image cluster-up ## Run the tests on a cluster, which stays up; LABELS=smoke for some.
+e2e: image cluster-up ## Run the end-to-end tests on a cluster, which stays up; LABELS=smoke runs some.
 	hack/cluster/e2e.sh $(IMG) $(IMAGE_FILE) "$(LABELS)" $(TESTFLAGS)
 
 .PHONY: e2e-smoke
-e2e-smoke: ## Run the tests on a cluster that CI runs.
+e2e-smoke: ## Run the end-to-end tests that CI runs.
 	$(MAKE) e2e LABELS=smoke
 
-# Labels of Ginkgo, such as kill && redundancy-1.
+# FAULTS is a label filter of Ginkgo, such as (kill) && redundancy-1.
 FAULTS = $(if $(FAULT),($(FAULT)))$(if $(and $(FAULT),$(REDUNDANCY)), && )$(REDUNDANCY:%=redundancy-%)
 
 .PHONY: e2e-elasticity
-e2e-elasticity: image cluster-up ## Account for every sample while engines and more fail; FAULT=kill for one fault.
+e2e-elasticity: image cluster-up ## Inject faults and account for every sample; FAULT=kill injects one fault.
 	SUITE=test/e2e/elasticity VARVE_RATE=$(RATE) VARVE_REPORT="$(abspath $(REPORT))" \
 	  hack/cluster/e2e.sh $(IMG) $(IMAGE_FILE) "$(FAULTS)" $(TESTFLAGS)
 
@@ -156,7 +157,7 @@ cluster-up: ## Start a Kubernetes cluster of NODES nodes for tests.
 	hack/cluster/cluster.sh up $(NODES)
 
 .PHONY: cluster-down
-cluster-down: ## End that cluster.
+cluster-down: ## Stop the test cluster.
 	hack/cluster/cluster.sh down
 
 .PHONY: fuzz
@@ -170,7 +171,7 @@ bench: ## Run the benchmarks of the whole pipeline and print a table.
 ##@ Try it
 
 .PHONY: demo
-demo: build ## Archive a simulated IOC; DEMO_SECONDS=60 ends by itself.
+demo: build ## Archive a simulated IOC; DEMO_SECONDS=60 stops after 60 s.
 	$(BIN)/varve demo
 
 .PHONY: demo-cluster
@@ -178,9 +179,9 @@ demo-cluster: build image ## Archive a real IOC in Cassandra, on a Kubernetes cl
 	hack/demo-cluster.sh up $(IMG) $(IMAGE_FILE)
 
 .PHONY: demo-cluster-down
-demo-cluster-down: ## End that demo and its cluster.
+demo-cluster-down: ## Stop the demo and its cluster.
 	hack/demo-cluster.sh down
 
 .PHONY: clean
-clean: ## Remove what make built.
+clean: ## Remove the folder of built programs.
 	rm -rf $(BIN)

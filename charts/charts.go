@@ -1,5 +1,5 @@
 // Package charts holds the Helm charts. It embeds the CRDs that the chart varve-operator
-// installs, so that Varve checks files by the same schema as the API server checks objects:
+// installs. Varve checks manifests in files against them, as the API server checks objects:
 //
 //	api/v1alpha1 ──▶ controller-gen ──▶ varve-operator/files/crds ──┬─▶ Helm ──▶ API server
 //	                                                                └─▶ groups/manifest

@@ -4,15 +4,15 @@
 #   hack/test.sh [FLAG...] PACKAGE...
 #   hack/test.sh -run Seal -v ./engine/seal
 #
-# It starts one Cassandra for all packages (each test has a keyspace of its own), builds
-# the program once for all tests that run it, and tells tests where the binaries of
-# kube-apiserver and etcd are. It leaves out what no package needs.
-#
-# VARVE_TEST_CASSANDRA=HOST:PORT uses a node that runs already, and VARVE_BIN=FILE a program
-# that is built already.
+# It starts one Cassandra for all packages, in which each test has its own keyspace. It builds the
+# program once for all tests that run it, and passes the paths of kube-apiserver and etcd to the
+# tests. It skips each of these steps if no package needs it.
 #
 # Environment:
-#   PARALLEL   packages to test side by side (4: most of them wait for servers)
+#   PARALLEL               how many packages are tested at a time (4, because most of them wait
+#                          for servers)
+#   VARVE_TEST_CASSANDRA   HOST:PORT of a running node, which is used instead of a new one
+#   VARVE_BIN              file of the built program, which is used instead of a new build
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,8 +31,8 @@ if needs sigs.k8s.io/controller-runtime/pkg/envtest; then
   export KUBEBUILDER_ASSETS
 fi
 
-# free_gib prints how many GiB can be written to the file system of a directory and are also
-# free in memory.
+# free_gib prints the smaller of two sizes in GiB: the free space in the file system of a
+# directory, and the available memory.
 free_gib() {
   local disk memory
   disk=$(df --output=avail -k "$1" | tail -n 1)
@@ -42,8 +42,9 @@ free_gib() {
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# Tests write many small files and wait for each to be on disk. Where there is enough memory,
-# they write to it. Programs stay on disk: memory may not allow execution.
+# Tests write many small files, and wait until each file is on disk. If there is enough memory,
+# their files are in memory instead. Programs stay on disk, because the file system in memory may
+# not allow their execution.
 export GOTMPDIR=${GOTMPDIR:-${TMPDIR:-/tmp}}
 memory=/dev/shm
 if [[ -z ${TMPDIR:-} && -w $memory && $(free_gib "$memory") -ge 8 ]]; then export TMPDIR=$memory; fi
@@ -62,19 +63,19 @@ if needs varve.dev/varve/test/cassandra && [[ -z ${VARVE_TEST_CASSANDRA:-} ]]; t
   CASSANDRA_DIR=$directory/cassandra
   mkdir "$CASSANDRA_DIR"
   CASSANDRA_PORT=$(free_port) CASSANDRA_STORAGE_PORT=$(free_port) CASSANDRA_JMX_PORT=$(free_port)
-  # The process does not live long enough to earn the cost of the optimising compiler.
+  # The process is too short-lived for the optimising compiler to pay off.
   CASSANDRA_JAVA=-XX:TieredStopAtLevel=1
   server=(env CASSANDRA_DIR="$CASSANDRA_DIR" CASSANDRA_PORT="$CASSANDRA_PORT"
     CASSANDRA_STORAGE_PORT="$CASSANDRA_STORAGE_PORT" CASSANDRA_JMX_PORT="$CASSANDRA_JMX_PORT"
     CASSANDRA_JAVA="$CASSANDRA_JAVA" hack/cassandra/cassandra.sh)
   trap '"${server[@]}" kill 1; rm -rf "$directory" "$programs"' EXIT
-  # It comes up while Go builds the tests; the first test that needs it waits.
+  # The node starts while Go builds the tests. The first test that needs the node waits for it.
   "${server[@]}" start 1
   export VARVE_TEST_CASSANDRA=127.0.0.1:$CASSANDRA_PORT
 fi
 
-# End-to-end tests and the operator's take longest. They start first, so that none of them
-# runs alone at the end.
+# The end-to-end tests and the tests of the operator take longest. They start first, so that none
+# of them runs alone at the end.
 mapfile -t packages < <(go list "${packages[@]}" | awk '{print !/varve\/(test\/|controllers$)/, $0}' | sort -s -k 1,1 | cut -d ' ' -f 2)
 
 # -trimpath makes the build cache independent of the checkout's path.

@@ -41,7 +41,7 @@ func (f *field) typeName() string {
 	return typeOf(f.schema, f.section)
 }
 
-// typeOf returns the name of a schema's type. The section is that of an object, or nil.
+// typeOf returns the name of a schema's type. sec is the section of an object, and otherwise nil.
 func typeOf(s *schema, sec *section) string {
 	switch {
 	case s.XIntOrString:
@@ -128,7 +128,7 @@ func rangeOf(s *schema) string {
 	return ""
 }
 
-// isDuration reports whether a schema is that of a duration, by its pattern.
+// isDuration reports whether a schema has the pattern of durations.
 func isDuration(s *schema) bool { return s.Pattern == "^[0-9]+(ms|s|m|h|d|w|y)$" }
 
 // literal returns a value as code.

@@ -5,8 +5,8 @@
 // It reads the CRDs that the API server enforces, so that the reference cannot differ from them.
 // A field of a Kubernetes type is one row with a link.
 //
-// It is not elastic/crd-ref-docs (v0.3.0), which leaves out CEL rules, printer columns and the
-// scale subresource, and lists limits as raw markers.
+// elastic/crd-ref-docs (v0.3.0) cannot write such a reference: it omits CEL rules, printer columns
+// and the scale subresource, and lists limits as raw markers.
 package main
 
 import (

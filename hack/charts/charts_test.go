@@ -91,8 +91,8 @@ func TestValueWithoutCommentIsRefused(t *testing.T) {
 	}
 }
 
-// The schema of a spec is the API server's, without the fields that the chart or another values
-// file adds.
+// The schema of a spec is the API server's schema with two differences: it lacks the fields that
+// the chart adds, and it requires no field, because another values file may set it.
 func TestSchemaOfSpec(t *testing.T) {
 	crds, err := readCRDs("../../charts/varve-operator/files/crds")
 	if err != nil {

@@ -9,8 +9,8 @@
 //
 //	# @schema {minimum: 1}
 //
-// adds to the schema that the default implies. The schema is strict: it refuses keys that
-// values.yaml does not have.
+// adds to the schema that follows from the default value. The schema is strict: it rejects keys
+// that values.yaml does not have.
 package main
 
 import (

@@ -9,9 +9,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// valuesSchema returns the JSON schema of values.yaml. No tool on the Go module proxy generates it:
-// dadav/helm-schema and losisin/helm-values-schema-json are not there. Besides the keywords of JSON Schema, a
-// @schema line can have
+// valuesSchema returns the JSON schema of values.yaml. The tools that could generate it,
+// dadav/helm-schema and losisin/helm-values-schema-json, are not on the Go module proxy. Besides
+// the keywords of JSON Schema, a @schema line can have these keywords:
 //
 //	crd      the value is the .spec of this kind
 //	crdMap   each member of the value is the .spec of this kind

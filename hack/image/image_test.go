@@ -96,7 +96,7 @@ func TestArchiveNamesPartsByDigest(t *testing.T) {
 	}
 }
 
-// An image that the archive does not hold whole would fail to load.
+// A container runtime could not load an incomplete archive.
 func TestArchiveIsValidImage(t *testing.T) {
 	data := build(t)
 	img, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, nil)

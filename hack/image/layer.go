@@ -121,7 +121,7 @@ func (l *layer) folder(name string, mode int64) error {
 	return l.header(tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: mode})
 }
 
-// header starts an entry. It writes the folders above it first.
+// header starts an entry. It first writes the folders that contain the entry.
 func (l *layer) header(h tar.Header) error {
 	if err := l.folder(path.Dir(strings.TrimSuffix(h.Name, "/")), 0o755); err != nil {
 		return err

@@ -4,8 +4,8 @@
 //	          layer.go        archive.go, with go-containerregistry
 //
 // `docker load`, `ctr images import` and `kind load image-archive` read the archive. Equal files
-// and flags give equal bytes. The layer is written here, because go-containerregistry's own
-// (crane.Layer) has neither modes nor symbolic links.
+// and flags give equal bytes. The command writes the layer itself, because crane.Layer of
+// go-containerregistry supports neither file modes nor symbolic links.
 //
 //	go run ./hack/image -o bin/varve-image.tar -tag localhost/varve:v1 -entrypoint /varve -add bin/varve:/varve
 package main

@@ -108,7 +108,7 @@ func writeMethod(out *bytes.Buffer, name string, t *ast.FuncType) {
 		fmt.Fprintf(out, "%s {\n\treturn sequence(p, func(st Store) %s { return %s })\n}\n", seq, seq, call)
 		return
 	}
-	var named, zeros []string // the results, of which the last is an error
+	var named, zeros []string // the results; the last one is an error
 	for i, r := range results {
 		n := fmt.Sprintf("r%d", i)
 		if i == len(results)-1 {
