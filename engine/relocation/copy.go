@@ -22,7 +22,7 @@ type copier struct {
 	to      destination
 	held    []store.Block // of the bucket, not copied yet
 	bytes   int           // of the bucket, so far
-	sized   bool          // the bucket has so many bytes that blocks are copied as they come
+	sized   bool          // the bucket is so large that its blocks are copied as they are read
 	corrupt bool          // a block could not be read
 	cost    int
 }
@@ -31,7 +31,7 @@ func (s *Shard) newCopier(m *migration, put func(context.Context, *migration, []
 	return &copier{Shard: s, m: m, put: put, to: destination{tier: m.tier, now: time.Now().UnixNano(), cutoff: s.Cutoff()}}
 }
 
-// copyBucket copies the blocks of a bucket. It reports whether there is any.
+// copyBucket copies the blocks of a bucket. It reports whether there are any.
 func (c *copier) copyBucket(ctx context.Context, b store.Bucket) (found bool, err error) {
 	c.cost += readCost
 	for blk, err := range c.cfg.Store.Blocks(ctx, c.m.pv, b, math.MinInt64, math.MaxInt64) {
@@ -53,7 +53,7 @@ func (c *copier) copyBucket(ctx context.Context, b store.Bucket) (found bool, er
 	return found, c.flush(ctx)
 }
 
-// flush copies the blocks that are held.
+// flush copies the held blocks.
 func (c *copier) flush(ctx context.Context) error {
 	var out []store.Block
 	for i := range c.held {
@@ -77,8 +77,8 @@ func (c *copier) flush(ctx context.Context) error {
 	return nil
 }
 
-// copyBlock returns the copies of a block. A block that cannot be read has none: it stays on its
-// tier.
+// copyBlock returns the copies of a block. A block that cannot be read has no copies and stays
+// on its tier.
 func (c *copier) copyBlock(ctx context.Context, b *store.Block) ([]store.Block, error) {
 	if b.Count > 0 {
 		c.m.latest = max(c.m.latest, b.End)
@@ -126,7 +126,7 @@ func (s *Shard) putCopies(ctx context.Context, m *migration, copies []store.Bloc
 	return nil
 }
 
-// chunks splits blocks into chunks of about so many bytes.
+// chunks splits blocks into chunks of about the given number of bytes.
 func chunks(blocks []store.Block, bytes int) iter.Seq[[]store.Block] {
 	return func(yield func([]store.Block) bool) {
 		from, size := 0, 0
@@ -141,12 +141,14 @@ func chunks(blocks []store.Block, bytes int) iter.Seq[[]store.Block] {
 	}
 }
 
-// dropCopied drops a bucket an hour after its blocks were copied, if the copies are still there:
-// another sealer that knows another tier may have migrated them further. If blocks of the bucket
-// have grown since, or are new, all is copied again, and waits again.
+// dropCopied drops a bucket an hour after its blocks were copied, if the copies still exist.
+// The copies may be gone, because another sealer that knows another tier has migrated them
+// further. If copies are missing, or if blocks of the bucket have grown or are new, all blocks
+// are copied again and the bucket waits again.
 //
-// It deletes only what was written before the copy, an hour ago. So whatever another sealer
-// writes there between the comparison and the deletion stays, even if its clock is behind.
+// dropCopied deletes only blocks that were written before the copy, an hour ago. Blocks that
+// another sealer writes between the comparison and the deletion therefore stay, even if that
+// sealer's clock is behind.
 func (s *Shard) dropCopied(ctx context.Context) (cost int, err error) {
 	m := s.copied[0]
 	if !s.isWanted(m) {
@@ -184,9 +186,10 @@ func (s *Shard) dropCopied(ctx context.Context) (cost int, err error) {
 	return c.cost, nil
 }
 
-// mayDrop reports whether nobody else can be writing to a bucket. Other engines that hold the
-// shard may not have heard of the PV's new tier yet. As long as there are any, the bucket must
-// have ended some time ago, and only the leader drops it.
+// mayDrop reports whether no other engine can be writing to a bucket. Other engines that hold
+// the shard may not know the PV's new tier yet. While there are such engines, the bucket must
+// have ended some time ago. mayDrop returns an error if another engine is the leader, because
+// only the leader drops buckets.
 func (s *Shard) mayDrop(ctx context.Context, b store.Bucket) (bool, error) {
 	claims, err := s.cfg.Store.Claims(ctx, s.cfg.Shard)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// ahead is how far ahead of the clock a deletion looks for buckets: clocks differ.
+// ahead is how far into the future a deletion searches for buckets, because clocks differ.
 const ahead = 24 * time.Hour
 
 // Deletion deletes blocks of a PV before the deletion cutoff, to free disk space.
@@ -23,8 +23,9 @@ type Deletion struct {
 	pv          string
 	cutoff, now int64
 
-	// before, due and later are buckets by time: those that earlier deletions checked, those
-	// to check now, and those that end after the cutoff.
+	// before, due and later hold buckets, by time. Earlier deletions checked the buckets in
+	// before. This deletion checks the buckets in due. The buckets in later end after the
+	// cutoff.
 	before, due, later []store.Bucket
 	filled             []filled
 	needed             []int64 // times of samples that must stay
@@ -39,14 +40,15 @@ type filled struct {
 	last int64
 }
 
-// PlanDeletion plans the deletion of blocks of a PV, whose directory entry is c, in the buckets
-// that end after one time and at or before another, the cutoff. It returns nil if there is none.
-// It does no I/O, and the caller need not hold the shard's turn.
+// PlanDeletion plans the deletion of blocks of a PV whose directory entry is c. It plans for
+// the buckets that end after the time after, and at or before the cutoff. It returns nil if
+// there are no such buckets. It does no I/O, and the caller need not hold the shard's turn.
 //
-// The latest bucket of the PV stays, and so does the one that has a large value which a later
-// bucket carries forward without it. Once there is a later one they can go. So the bucket that
-// has the sample which the first due bucket carries forward is checked again. A bucket stays for
-// good if it has nothing but a copy, and the PV was not captured for some time after it.
+// The latest bucket of the PV stays. A bucket with a large value also stays while a later
+// bucket carries the sample forward without its value. Both can be deleted once a later bucket
+// takes their place. The deletion therefore also checks the earlier bucket whose sample the
+// first due bucket carries forward. A bucket stays for good if it has nothing but a copy, and
+// the PV was not captured for some time after it.
 func (s *Shard) PlanDeletion(c store.Channel, after, cutoff int64) *Deletion {
 	d := &Deletion{st: s.cfg.Store, pv: c.PV, cutoff: limitCutoff(cutoff), now: time.Now().UnixNano()}
 	d.divide(c.Starts, after)
@@ -56,7 +58,7 @@ func (s *Shard) PlanDeletion(c store.Channel, after, cutoff int64) *Deletion {
 	return d
 }
 
-// Run deletes the blocks. It returns how many buckets had some, and how many bytes they took,
+// Run deletes the blocks. It returns the number of deleted buckets and their size in bytes,
 // even if it fails. The caller holds the shard's turn.
 func (d *Deletion) Run(ctx context.Context) (buckets int, bytes int64, err error) {
 	if err = d.inspect(ctx); err == nil {
@@ -118,8 +120,8 @@ func (d *Deletion) noteFilled(ctx context.Context, b store.Bucket) error {
 }
 
 // findNeeded finds the samples that must stay: those that later buckets carry forward without
-// their value, and the last sample, if no later bucket has it. The first later bucket that
-// begins after the cutoff stands for all that follow.
+// their value, and the last sample, if no later bucket has it. The first later bucket with
+// blocks that begins at or after the cutoff stands for all that follow.
 func (d *Deletion) findNeeded(ctx context.Context) error {
 	last := int64(math.MinInt64)
 	for _, b := range d.later {
@@ -152,8 +154,8 @@ func (d *Deletion) noteReference(ctx context.Context, b store.Bucket) error {
 	return err
 }
 
-// carriedForward returns the time of the sample with which a bucket begins as a copy, and
-// whether the copy lacks the value.
+// carriedForward returns the time of the carried-forward sample with which a bucket begins,
+// and whether the sample lacks its value.
 func (d *Deletion) carriedForward(ctx context.Context, b store.Bucket) (at int64, valueless, found bool, err error) {
 	for blk, err := range d.st.Blocks(ctx, d.pv, b, scan.Earliest, b.Start()) {
 		if err != nil {
@@ -170,8 +172,8 @@ func (d *Deletion) carriedForward(ctx context.Context, b store.Bucket) (at int64
 	return at, valueless, found, nil
 }
 
-// drop deletes the buckets that have nothing that must stay. What was written to one since it was
-// inspected stays, too.
+// drop deletes the buckets in which no sample must stay. Blocks that were written after the
+// deletion was planned also stay.
 func (d *Deletion) drop(ctx context.Context) error {
 	for _, f := range d.filled {
 		if slices.ContainsFunc(d.needed, func(t int64) bool { return f.Start() <= t && t < f.End() }) {

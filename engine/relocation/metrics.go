@@ -7,10 +7,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Metrics of all shards of an engine. They are part of the metrics of sealing.
+// Metrics are the metrics of relocation in all shards of an engine. They are part of the
+// metrics of sealing.
 type Metrics struct {
-	// Moved counts the blocks that were copied to another tier, MovedBytes their bytes, and
-	// Left the buckets that were dropped after that.
+	// Moved counts the blocks that were copied to another tier, and MovedBytes counts their
+	// bytes. Left counts the buckets that were dropped after that.
 	Moved, MovedBytes, Left prometheus.Counter
 	// Waiting is the number of PVs whose blocks may have to migrate, or whose copied buckets
 	// wait to be dropped.
@@ -19,7 +20,8 @@ type Metrics struct {
 	Failures, Corrupt prometheus.Counter
 }
 
-// NewMetrics registers the metrics, and adds those that are shared.
+// NewMetrics registers the metrics. It does not register failures and corrupt, which are
+// shared.
 func NewMetrics(reg prometheus.Registerer, failures, corrupt prometheus.Counter) *Metrics {
 	f := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {

@@ -13,24 +13,24 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// dropAfter is how long a bucket stays after it was copied to another tier. It is longer than a
-// read takes that began before the copy was there.
+// dropAfter is how long a bucket stays after it was copied to another tier. Every read that
+// began before the copy existed ends within this time.
 const dropAfter = time.Hour
 
 // migrations are the tier migrations of a shard's PVs.
 //
-// A sealer checks each PV once, and again when its tier changes. No progress is stored: a new
-// sealer walks again through the buckets on other tiers that the directory lists, copies again
-// what is still there, and waits again. A copy has the key of its original, so the second copy
-// changes nothing.
+// A sealer checks each PV once, and again when its tier changes. Progress is not stored: a new
+// sealer visits the buckets on other tiers that the directory lists, copies the blocks that
+// still exist there again, and waits again. Each copy of a block gets the same key, so the
+// second copy changes nothing.
 type migrations struct {
-	checked map[string]store.Tier // by PV: the tier for which it is queued, or was migrated
+	checked map[string]store.Tier // by PV: the tier for which the PV is queued or was migrated
 	queue   []string
 	current *migration   // nil: the next PV of the queue begins
 	copied  []*migration // buckets to drop later, the earliest copy first
 
-	begun          time.Time // when blocks were found to migrate; zero: there are none
-	waiting        int       // as the metric has it
+	begun          time.Time // when the first blocks to migrate were found; zero if there are none
+	waiting        int       // this shard's part of the metric
 	pvs            int       // PVs that had blocks to migrate, since begun
 	moved, dropped int       // blocks copied and buckets dropped, since begun
 }
@@ -47,8 +47,8 @@ type migration struct {
 }
 
 // QueueMigrations queues the PVs whose tier is not the one for which they were checked. The
-// caller calls it after a checkpoint: so the present value of each PV is carried forward on the
-// new tier before anything is deleted from the old one.
+// caller calls it after a checkpoint, so that the present value of each PV is carried forward
+// on the new tier before anything is deleted from the old one.
 func (s *Shard) QueueMigrations() {
 	if s.cfg.Captured == nil {
 		return
@@ -77,15 +77,16 @@ func (s *Shard) QueueMigrations() {
 	s.reportWaiting(len(s.queue) + len(s.copied))
 }
 
-// wantedTier returns the tier on which a PV is to be kept now. It is false for a PV that is no
-// longer captured here, whose blocks stay where they are.
+// wantedTier returns the tier on which a PV must be kept now. It returns false for a PV that
+// is no longer captured here. The blocks of such a PV stay where they are.
 func (s *Shard) wantedTier(pv string) (store.Tier, bool) {
 	asked, captured := s.cfg.Retention(pv)
 	return layout.AvailableTier(s.cfg.Tiers(), asked.Raw), captured
 }
 
-// isWanted reports whether a migration still leads to the tier on which its PV is to be kept. If
-// not, the PV is checked again after the next checkpoint, if it is still captured.
+// isWanted reports whether a migration still leads to the tier on which its PV must be kept.
+// If not, the PV is checked again after the next checkpoint, provided that it is still
+// captured.
 func (s *Shard) isWanted(m *migration) bool {
 	want, captured := s.wantedTier(m.pv)
 	_, checked := s.checked[m.pv]
@@ -189,7 +190,7 @@ func (s *Shard) step(ctx context.Context) (cost int, err error) {
 	return c.cost, nil
 }
 
-// noteFound notes that the next bucket of a migration had blocks, which are copied.
+// noteFound notes that the next bucket of a migration had blocks, and that they are copied.
 func (s *Shard) noteFound(m *migration) {
 	if s.begun.IsZero() {
 		s.begun = time.Now()
@@ -219,9 +220,9 @@ func (s *Shard) newMigration(ctx context.Context, pv string) (*migration, error)
 	return m, nil
 }
 
-// onOtherTiers returns the buckets, by time, that are on other tiers than one, can hold blocks
-// after the starts listed, and are not expired. It includes the buckets of the next day, because
-// clocks differ.
+// onOtherTiers returns the buckets, by time, that are on tiers other than the given one, can
+// hold blocks according to starts, and are not expired. It includes the buckets of the next
+// day, because clocks differ.
 func onOtherTiers(starts []store.Bucket, than store.Tier, now int64) (out []store.Bucket) {
 	for b := range store.InUse(starts, now, now+int64(24*time.Hour)) {
 		if b.Tier() != than {

@@ -5,20 +5,21 @@ import (
 	"time"
 )
 
-// Limits of tier migration, which leave most of the store's and the engine's capacity to capture.
+// Limits of tier migration. They leave most of the capacity of the store and the engine for
+// capture.
 const (
-	rateLimit = 16 << 20 // bytes per second, of all shards of an engine together
-	// readCost and writeCost are what one read of a bucket, and one write, count in addition
-	// to their bytes.
+	rateLimit = 16 << 20 // bytes per second, for all shards of an engine together
+	// readCost and writeCost are the bytes that one read of a bucket, and one write, count in
+	// addition to their content.
 	readCost  = 4 << 10
 	writeCost = 32 << 10
-	// stepBytes and stepTime limit what a shard migrates before other shards have their turn.
+	// stepBytes and stepTime limit how much a shard migrates before other shards may migrate.
 	stepBytes = 8 << 20
 	stepTime  = 250 * time.Millisecond
 )
 
 // Pace lets one shard of an engine at a time migrate blocks, at a bounded rate. Its zero value
-// is ready.
+// is ready to use.
 type Pace struct {
 	busy sync.Mutex
 	next time.Time // when the next shard may begin

@@ -14,13 +14,13 @@ type destination struct {
 	size store.BucketSize
 	tier store.Tier
 	now  int64 // buckets that have expired at this time, in ns since 1970, are left out
-	// cutoff is the deletion cutoff: buckets that end at or before it are left out, too.
+	// cutoff is the deletion cutoff. Buckets that end at or before it are left out, too.
 	cutoff int64
 }
 
-// sizeFor returns the size of the buckets on a tier to which a bucket of some bytes migrates. all
-// is false if the bucket has more bytes than that. Short buckets of a slow PV become long ones,
-// because a reader makes a request for each.
+// sizeFor returns the size of the buckets on a tier to which a bucket with the given number of
+// bytes migrates. all is false if the bucket has more bytes than that. Short buckets of a slow
+// PV become long ones, because a reader makes a request for each bucket.
 func sizeFor(from store.Bucket, bytes int, all bool, tier store.Tier) store.BucketSize {
 	if !all {
 		return min(from.Size(), tier.Longest())
@@ -32,15 +32,16 @@ func (d *destination) bucket(t int64) store.Bucket { return d.size.Of(t).In(d.ti
 
 func (d *destination) keeps(t int64) bool { return !d.isGone(d.bucket(t)) }
 
-// isGone reports whether the store keeps nothing in a bucket any more.
+// isGone reports whether the store no longer keeps anything in a bucket.
 func (d *destination) isGone(b store.Bucket) bool {
 	return layout.Expired(b, d.now) || b.End() <= d.cutoff
 }
 
-// place returns the copies of a block with samples that are not carried forward: the same block
-// in another bucket, or its parts if it does not fit into one. The key of a copy differs from
-// that of the block in the bucket, and that of a part also in the start. So the keys are the same
-// whenever, and by whichever engine, a block is copied there; and they collide with no others.
+// place returns the copies of a block with samples that are not carried forward. The copy is
+// the same block in another bucket. If the block does not fit into one bucket, the copies are
+// its parts. The key of a copy differs from the key of the block in the bucket, and the key of
+// a part may also differ in the start. The keys therefore do not depend on when a block is
+// copied, or by which engine, and they collide with no other keys.
 func (d *destination) place(b *store.Block) ([]store.Block, error) {
 	if first := d.bucket(b.Start); first == d.bucket(b.End) {
 		if d.isGone(first) {
@@ -68,11 +69,11 @@ func (d *destination) place(b *store.Block) ([]store.Block, error) {
 	return out, nil
 }
 
-// placeCarriedForward returns the copies of a carried-forward sample. It stays one if a bucket on the
-// new tier begins with the bucket into which it was carried. If only is set, the sample is later
-// than all that was visited before, and is stored nowhere else, because its own bucket has
-// expired: then it becomes an ordinary sample if its time is kept, and otherwise the
-// carried-forward sample of the bucket.
+// placeCarriedForward returns the copies of a carried-forward sample. The sample stays carried
+// forward if a bucket on the new tier begins together with its old bucket. If only is set, the
+// sample is later than all samples that were visited before, and is stored nowhere else,
+// because its own bucket has expired. It then becomes an ordinary sample if the new tier keeps
+// its time, and otherwise the carried-forward sample of the new bucket.
 func (d *destination) placeCarriedForward(b *store.Block, r *sample.Run, only bool) []store.Block {
 	in := d.bucket(b.Bucket.Start())
 	alone := only && r.Tags[0]&sample.Elsewhere == 0

@@ -44,9 +44,9 @@ func (w *writer) blocks(r *sample.Run) (blocks []store.Block) {
 	return blocks
 }
 
-// TestPlaceKeepsEverySample copies the blocks of random runs from any size and tier to any other.
-// Every sample that is to be kept is there, in blocks that each belong to one bucket. A second copy
-// has the same keys.
+// TestPlaceKeepsEverySample copies the blocks of random runs from any size and tier to any
+// other. The copies must have every sample that the new tier keeps, in blocks that each belong
+// to one bucket. A second copy must have the same keys.
 func TestPlaceKeepsEverySample(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -174,7 +174,8 @@ func TestSizesOfMigratedBuckets(t *testing.T) {
 	}
 }
 
-// onOtherTiers returns every bucket of another tier that has not expired, once, by time.
+// TestOnOtherTiers checks that onOtherTiers returns every bucket of another tier that has not
+// expired, once, by time.
 func TestOnOtherTiers(t *testing.T) {
 	now := noon + 10*24*hour
 	starts := []store.Bucket{

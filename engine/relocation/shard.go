@@ -23,40 +23,44 @@ type Store interface {
 	Channel(ctx context.Context, pv string) (store.Channel, bool, error)
 }
 
-// Config is what a Shard is made of. All but the description of the shard itself is the same for
-// all shards of an engine.
+// Config configures a Shard. All shards of an engine have the same values, except for the
+// values that describe the shard itself.
 type Config struct {
 	Store Store
-	// Shard is the shard whose blocks are relocated, and Writer the one that holds it here.
+	// Shard is the shard whose blocks are relocated, and Writer is the writer that holds it
+	// here.
 	Shard  int
 	Writer store.WriterID
 	// CheckLeader returns an error if claims show that another engine seals the shard.
 	CheckLeader func(claims []store.Claim) error
 	// Tiers returns the tiers that the store has.
 	Tiers func() []store.Tier
-	// Retention returns how long a PV is to be kept. It is false for a PV that is not
-	// captured here: its blocks stay where they are.
+	// Retention returns how long a PV must be kept. It returns false for a PV that is not
+	// captured here. The blocks of such a PV stay where they are.
 	Retention func(pv string) (store.Retention, bool)
-	// Captured returns the PVs of a shard that are captured here. Nil: nothing migrates.
+	// Captured returns the PVs of a shard that are captured here. If it is nil, nothing
+	// migrates.
 	Captured func(shard int) []string
-	// Last returns the last sealed sample of a PV at or before a time, in ns since 1970: a
-	// run of one sample, or nil.
+	// Last returns the last sealed sample of a PV at or before a time, in ns since 1970, as a
+	// run of one sample. It returns nil if there is none.
 	Last func(ctx context.Context, pv string, at int64) (*sample.Run, error)
-	// Cutoff returns the deletion cutoff, in ns since 1970: raw samples before it are
-	// deleted to free disk space. Nil: there is none.
+	// Cutoff returns the deletion cutoff, in ns since 1970. Raw samples before it are deleted
+	// to free disk space. If Cutoff is nil, there is no cutoff.
 	Cutoff func() int64
-	// Ours reports whether a writer is of this process, and lives.
+	// Ours reports whether a writer belongs to this process and is alive.
 	Ours func(w store.WriterID) bool
-	// Pace is shared by the shards of an engine. It is needed with Captured.
+	// Pace is shared by the shards of an engine. It must be set if Captured is set.
 	Pace *Pace
-	// DropAfter is how long a bucket stays after it was copied to another tier; 0 is an hour.
+	// DropAfter is how long a bucket stays after it was copied to another tier; 0 means an
+	// hour.
 	DropAfter time.Duration
 	Metrics   *Metrics
 	Log       *slog.Logger
 }
 
-// Shard relocates the stored blocks of one shard. The caller holds the shard's turn in every
-// call, but for Cutoff and PlanDeletion: so sealing, migration and deletion exclude each other.
+// Shard relocates the stored blocks of one shard. The caller must hold the shard's turn in
+// every call except Cutoff and PlanDeletion, so that sealing, migration and deletion exclude
+// each other.
 type Shard struct {
 	cfg Config
 	migrations
@@ -68,15 +72,15 @@ func New(cfg Config) *Shard {
 	return &Shard{cfg: cfg}
 }
 
-// minAge is how old raw samples must be before they are deleted to free disk space, whatever
-// cutoff an engine with a wrong clock may have written.
+// minAge is the minimum age of raw samples that may be deleted to free disk space. It holds
+// even if an engine with a wrong clock wrote a later cutoff.
 const minAge = 24 * time.Hour
 
-// limitCutoff returns a deletion cutoff that spares what is younger than minAge.
+// limitCutoff returns a deletion cutoff that spares samples younger than minAge.
 func limitCutoff(cutoff int64) int64 { return min(cutoff, time.Now().Add(-minAge).UnixNano()) }
 
-// Cutoff returns the deletion cutoff, in ns since 1970: nothing is written to buckets that end at
-// or before it, and nothing migrates there. It is math.MinInt64 if there is none.
+// Cutoff returns the deletion cutoff, in ns since 1970. Nothing is written or migrated to
+// buckets that end at or before it. It is math.MinInt64 if there is no cutoff.
 func (s *Shard) Cutoff() int64 {
 	if s.cfg.Cutoff == nil {
 		return math.MinInt64

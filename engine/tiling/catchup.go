@@ -18,18 +18,19 @@ import (
 )
 
 const (
-	// rereadLimit is about how many samples a checkpoint reads from blocks to catch up with
-	// rollups, those of a new sealer and of new levels.
+	// rereadLimit limits the number of samples that a checkpoint reads from blocks to catch up
+	// with the rollups of a new sealer and of new levels. The limit is approximate.
 	rereadLimit = 32 << 20
 	// rereadLimitPV is the same limit for one PV.
 	rereadLimitPV = 4 << 20
-	// pendingLimit is about how many bins of a level wait in memory.
+	// pendingLimit limits the bins of a level that wait in memory while the level catches up,
+	// in addition to those of the latest minute.
 	pendingLimit = 4 * store.TileBins
 )
 
-// Complete completes the rollups of all PVs at the end of a checkpoint: it catches up
-// with samples that were not fed, and writes the bins that are due. For PVs that nobody captures
-// any more it writes all bins.
+// Complete completes the rollups of all PVs at the end of a checkpoint. It feeds the
+// accumulators the samples that they lack, and writes the bins that are due. For PVs that are
+// no longer captured it writes all bins.
 func (s *Shard) Complete(ctx context.Context) error {
 	var todo []*series
 	for _, ser := range s.series {
@@ -52,11 +53,11 @@ func (s *Shard) Complete(ctx context.Context) error {
 	return failed
 }
 
-// putOffLimit bounds the bins of a level that wait while rollups are put off. Beyond it they are
-// forgotten, and later recomputed from blocks.
+// putOffLimit bounds the bins of a level that wait while rollups are put off. If more bins
+// wait, the level forgets them, and they are recomputed from blocks later.
 const putOffLimit = 1024
 
-// PutOff leaves rollups to a later checkpoint.
+// PutOff defers rollups to a later checkpoint.
 func (s *Shard) PutOff() {
 	s.cfg.Metrics.PutOff.Inc()
 	for _, ser := range s.series {
@@ -68,16 +69,17 @@ func (s *Shard) PutOff() {
 	}
 }
 
-// hasEnded reports whether nobody captures a PV any more.
+// hasEnded reports whether a PV is no longer captured.
 func (s *Shard) hasEnded(ser *series) bool { return ser.round < s.round }
 
-// isAsked reports whether the PV is to have the level.
+// isAsked reports whether the PV should have the level.
 func (r *level) isAsked(ser *series) bool { return slices.Contains(ser.asked, r.level) }
 
 // needsWork reports whether there may be something to do for a level.
 func (r *level) needsWork() bool { return !r.warm || r.lags || len(r.pending) > 0 || r.isIdle() }
 
-// isIdle reports whether no samples have come for the open bin for a long time.
+// isIdle reports whether there is an open bin, and no samples have come for at least
+// writeAfter.
 func (r *level) isIdle() bool { return !r.isClosed() && time.Since(r.fed) >= writeAfter }
 
 // isClosed reports whether there is no open bin.
@@ -87,8 +89,8 @@ func (r *level) isClosed() bool {
 	return !begun || through > last
 }
 
-// completeSeries completes the rollups of a PV. If another sealer has written the tiles meanwhile,
-// it reads them again and retries at once, a few times.
+// completeSeries completes the rollups of a PV. If another sealer has written the tiles in the
+// meantime, completeSeries reads them again and retries at once, up to three times.
 func (s *Shard) completeSeries(ctx context.Context, ser *series, budget *atomic.Int64) error {
 	for tries := 3; ; {
 		n, done, err := s.catchUp(ctx, ser)
@@ -117,8 +119,9 @@ func (s *Shard) completeSeries(ctx context.Context, ser *series, budget *atomic.
 	}
 }
 
-// catchUp feeds samples in blocks to the accumulators that lag, beginning with the one that
-// lags most. It returns how many samples it read, and whether all accumulators have caught up.
+// catchUp feeds samples from blocks to the accumulators that lag, beginning with the first
+// sample that any of them lacks. It returns how many samples it read, and whether all
+// accumulators have caught up.
 func (s *Shard) catchUp(ctx context.Context, ser *series) (n int, done bool, err error) {
 	behind := slices.DeleteFunc(slices.Clone(ser.levels), func(r *level) bool { return r.warm && !r.lags || !r.isAsked(ser) })
 	if len(behind) == 0 {
@@ -192,7 +195,7 @@ func (r *level) feedUnseen(run *sample.Run, i, j int) {
 	r.add(run, cut, j)
 }
 
-// endCatchUp ends a read that catches up. done says that it read all samples.
+// endCatchUp ends a read that catches up. done means that all samples were read.
 func (r *level) endCatchUp(done bool) {
 	if last, begun := r.acc.Last(); begun && last <= r.newest-int64(overlap) {
 		r.saveBase()
@@ -202,7 +205,8 @@ func (r *level) endCatchUp(done bool) {
 	}
 }
 
-// writeDue writes the bins of a level that are due, or all that are closed.
+// writeDue writes the bins of a level that are due. If all is set, it writes all closed bins
+// except those of the latest minute.
 func (s *Shard) writeDue(ctx context.Context, ser *series, r *level, all bool) error {
 	hi := r.dueUntil(time.Now(), all, s.hasEnded(ser))
 	if hi <= r.from {
@@ -227,8 +231,9 @@ func (s *Shard) writeDue(ctx context.Context, ser *series, r *level, all bool) e
 	return nil
 }
 
-// dueUntil returns up to where bins are to be written now; at most r.from if none are.
-// Bins of the latest minute wait, because most samples that come late or twice are that young.
+// dueUntil returns the time up to which bins must be written now. That time is at or before
+// r.from if no bins are due. Bins of the latest minute wait, because most samples that come
+// late or twice are at most a minute older than the latest one.
 func (r *level) dueUntil(now time.Time, all, ended bool) int64 {
 	if ended || r.isIdle() {
 		n := len(r.pending)

@@ -8,16 +8,16 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// draft is a tile as this sealer wrote it, until the sealer has confirmed that the tile is
+// draft is a tile that this sealer wrote, until the sealer has confirmed that the tile is
 // unchanged.
 type draft struct {
 	stamp int64
 	round int  // the checkpoint in which it was written
-	wrong bool // it had changed before: the bins from which it was made may lack samples
+	wrong bool // the tile had changed before this write, so its bins may lack samples
 }
 
-// noteDraft notes that a tile was written with a stamp, and whether another sealer had written it
-// since this one did.
+// noteDraft notes that a tile was written with a stamp, and whether another sealer had written
+// the tile after this sealer last wrote it.
 func (s *Shard) noteDraft(r *level, t *stamped, stamp int64) {
 	if r.unsure == nil {
 		r.unsure = map[store.Tile]draft{}
@@ -26,9 +26,10 @@ func (s *Shard) noteDraft(r *level, t *stamped, stamp int64) {
 	r.unsure[t.Tile.Tile] = draft{stamp: stamp, round: s.round, wrong: known && (was.wrong || was.stamp != t.stamp)}
 }
 
-// confirm reads the tiles that were written in earlier checkpoints again. If another sealer has
-// overwritten one, from an older state of it, confirm recomputes all its bins. So of two sealers
-// at a time, the one whose work was lost corrects the tile.
+// confirm reads the tiles that were written in earlier checkpoints again. If another sealer
+// has overwritten a tile from an older state of that tile, confirm recomputes all its bins. If
+// two sealers work at the same time, the sealer whose work was lost therefore corrects the
+// tile.
 func (s *Shard) confirm(ctx context.Context) error {
 	var due []*series
 	for _, ser := range s.series {
@@ -80,8 +81,8 @@ func (s *Shard) confirmTiles(ctx context.Context, ser *series, r *level) error {
 	return nil
 }
 
-// compareTiles detects whether another sealer has continued the tiles of PVs: samples that are
-// in order for this sealer may be late for the tiles.
+// compareTiles detects whether another sealer has continued the tiles of PVs. If so, samples
+// that are in order for this sealer may be late for the tiles.
 func (s *Shard) compareTiles(ctx context.Context, parts []Part) error {
 	if !s.mayHaveOthers() {
 		return nil

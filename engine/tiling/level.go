@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// overlap is how far, in the time of samples, the copy of an accumulator lags
-	// behind. A sample that comes twice, or late by less than that, costs only a read of the
-	// blocks of the latest checkpoint.
+	// overlap is how far the copy of an accumulator lags behind, in the time of samples. A
+	// sample that comes twice, or late by less than overlap, costs only a read of the blocks
+	// of the latest checkpoint.
 	overlap = time.Minute
 	// writeAfter is the longest time that bins wait for more bins before they are written.
 	writeAfter = time.Hour
-	// recomputeWindow is how much of the latest bins a new sealer recomputes, because another
-	// sealer may have ended in the middle of its work.
+	// recomputeWindow is the time span of the latest bins that a new sealer recomputes,
+	// because another sealer may have ended in the middle of its work.
 	recomputeWindow = time.Hour
 	// reach is how far ahead of the clock the search for tiles begins.
 	reach = 24 * time.Hour
@@ -37,11 +37,11 @@ const (
 type level struct {
 	level   store.Level
 	width   int64
-	through int64     // up to where tiles are complete
-	from    int64     // up to where tiles are trusted: pending bins begin here
+	through int64     // tiles are complete up to this time
+	from    int64     // tiles are trusted up to this time; pending bins begin here
 	stored  int       // number of bins in the latest tile
 	stamp   int64     // stamp of the latest tile
-	written time.Time // when the latest tile was written here, or found
+	written time.Time // when this sealer wrote or found the latest tile
 
 	newest int64 // time of the latest sample that this sealer sealed
 
@@ -53,8 +53,8 @@ type level struct {
 	pending   []rollup.Bin
 	atBase    int       // number of pending bins when base was copied
 	fed       time.Time // when samples last came, as far as this sealer knows
-	after     int64     // in a read that catches up: samples up to here are fed
-	edge      edge      // in a read that catches up
+	after     int64     // samples up to this time are fed; set while a read catches up
+	edge      edge      // set while a read catches up
 }
 
 func newLevel(l store.Level) *level {
@@ -65,8 +65,8 @@ func newLevel(l store.Level) *level {
 	return r
 }
 
-// findTiles returns the state of a level in the store. It searches for the latest tile
-// backwards, in growing steps, to where the directory begins.
+// findTiles returns the state of a level in the store. It searches backwards for the latest
+// tile, in growing steps, until it reaches the start of the directory entry.
 func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*level, error) {
 	r := newLevel(l)
 	now := time.Now().UnixNano()
@@ -104,10 +104,10 @@ func (s *Shard) reportCorrupt(row *store.Rollup, err error) {
 	s.cfg.Log.Error("a tile of a rollup cannot be read; it is recomputed as far as there are samples", "shard", s.cfg.Shard, "pv", row.PV, "level", row.Level.String(), "tile", int64(row.Tile), "err", err)
 }
 
-// feedInOrder feeds the samples of a run that are in order. Samples before index old have expired
-// and are in no block, but the last of them is carried forward if it is the first sample of the
-// PV. feedInOrder returns the index up to which samples are late: tiles claim to be complete
-// there.
+// feedInOrder feeds the samples of a run that are in order. It returns the index up to which
+// samples are late: tiles claim to be complete at the times of these samples. Samples before
+// index old have expired and are in no block. If the last of them is the first sample of the
+// PV, feedInOrder feeds it nevertheless, because it is carried forward.
 func (r *level) feedInOrder(run *sample.Run, old int, asked bool) (late int) {
 	r.newest, r.fed = max(r.newest, run.Times[run.Len()-1]), time.Now()
 	late = max(old, sort.Search(run.Len(), func(i int) bool { return run.Times[i] >= r.through }))
@@ -131,8 +131,8 @@ func (r *level) feedInOrder(run *sample.Run, old int, asked bool) (late int) {
 	return late
 }
 
-// feed adds the samples of a run from an index (inclusive) on. It copies the accumulator before
-// it adds those of the latest minute.
+// feed adds the samples of a run from an index (inclusive) on. It copies the accumulator
+// before it adds the samples of the latest minute.
 func (r *level) feed(run *sample.Run, from int) {
 	before := run.Times[run.Len()-1] - int64(overlap)
 	cut := from + sort.Search(run.Len()-from, func(i int) bool { return run.Times[from+i] > before })
@@ -150,8 +150,8 @@ func (r *level) add(run *sample.Run, from, to int) {
 	r.dropWritten(n)
 }
 
-// dropWritten drops those of the pending bins from the n-th on that begin before from: tiles have
-// them, or they cannot be computed.
+// dropWritten drops the pending bins from the n-th on that begin before r.from. Such bins are
+// already in tiles, or they cannot be computed.
 func (r *level) dropWritten(n int) {
 	k := n
 	for k < len(r.pending) && r.pending[k].Start < r.from {
@@ -160,7 +160,8 @@ func (r *level) dropWritten(n int) {
 	r.pending = slices.Delete(r.pending, n, k)
 }
 
-// stepBack restores an accumulator that has not seen the samples from a time on.
+// stepBack restores the copy of the accumulator, which has not seen the samples from a time
+// on. If there is no such copy, it resets the level.
 func (r *level) stepBack(t int64) {
 	if last, begun := r.base.Last(); r.base.Width() == 0 || !begun || last >= t {
 		r.reset()
@@ -171,7 +172,7 @@ func (r *level) stepBack(t int64) {
 	r.lags = true
 }
 
-// reset forgets all that is not in tiles.
+// reset forgets everything that is not in tiles.
 func (r *level) reset() {
 	r.warm, r.lags, r.pending, r.atBase = false, false, nil, 0
 	r.acc.Reset(r.width)
@@ -192,11 +193,12 @@ func (r *level) saveBase() {
 	r.atBase = len(r.pending)
 }
 
-// errForeign says that another sealer wrote a tile.
+// errForeign means that another sealer wrote a tile.
 var errForeign = errors.New("another sealer wrote the tile")
 
-// reload reads the tiles of a level again. It forgets all that is not in tiles which this sealer
-// wrote, and that is recomputed, because other sealers may have claimed bins without it.
+// reload reads the tiles of a level again. It forgets all bins that are not in tiles of this
+// sealer, so that they are recomputed: other sealers may have written these bins without the
+// samples that this sealer knows.
 func (s *Shard) reload(ctx context.Context, ser *series, r *level) error {
 	found, err := s.findTiles(ctx, ser, r.level)
 	if err != nil {
@@ -206,7 +208,8 @@ func (s *Shard) reload(ctx context.Context, ser *series, r *level) error {
 	return nil
 }
 
-// replace makes r the state in the store, and forgets all that is not in tiles of this sealer.
+// replace sets r to the state found in the store, and forgets all bins that are not in tiles
+// of this sealer.
 func (r *level) replace(found *level) {
 	found.warm, found.from = false, min(found.from, r.from)
 	found.newest, found.fed, found.unsure = r.newest, r.fed, r.unsure

@@ -7,9 +7,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Metrics of all shards of an engine. They are part of the metrics of sealing.
+// Metrics are the metrics of the rollups of all shards of an engine. They are part of the
+// metrics of sealing.
 type Metrics struct {
-	// Tiles, TileBytes and Bins count what was written, each time that it was written.
+	// Tiles, TileBytes and Bins count the tiles, bytes and bins that were written, each time
+	// that they were written.
 	Tiles, TileBytes, Bins prometheus.Counter
 	// Reread counts the samples that were read from blocks to compute bins.
 	Reread prometheus.Counter
@@ -19,7 +21,7 @@ type Metrics struct {
 	Corrupt prometheus.Counter
 }
 
-// NewMetrics registers the metrics, and adds the one that is shared.
+// NewMetrics registers the metrics. It does not register corrupt, which is shared.
 func NewMetrics(reg prometheus.Registerer, corrupt prometheus.Counter) *Metrics {
 	f := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {

@@ -10,18 +10,18 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// News is what a sealer's latest read of the shard's claims shows of other sealers.
+// News describes the work of other sealers, as shown by a sealer's latest read of the shard's
+// claims.
 type News struct {
-	// At is when the sealer read the claims, and Before is when it read them the time
-	// before, both in ns since 1970.
+	// At is the time of the latest read of the claims, and Before is the time of the previous
+	// read, both in ns since 1970.
 	At, Before int64
-	// Others says that another engine seals, or began to seal and has not said that it
-	// follows since.
+	// Others means that another engine seals the shard, or that it began to seal and has not
+	// reported since that it follows.
 	Others bool
-	// Raised are the sealed positions that rose since the read before without this sealer's
-	// doing.
+	// Raised are the sealed positions that other sealers raised between the two reads.
 	Raised []Raised
-	// Gone says that a claim is gone since the read before, and its rows with it.
+	// Gone means that a claim disappeared between the two reads, together with its rows.
 	Gone bool
 }
 
@@ -39,8 +39,9 @@ func (n *News) Any() bool { return len(n.Raised) > 0 || n.Gone }
 func (s *Shard) mayHaveOthers() bool { return s.met && s.round-s.metAt <= 1 }
 
 // Revise accounts for the work of other sealers of the shard, which the accumulators and tiles
-// of this one lack. If the journal rows that they sealed are still there, it revises the PVs in
-// those rows. If not, it revises all PVs since the read before.
+// of this sealer lack. If the journal rows that the others sealed still exist, Revise revises
+// the PVs in those rows. If not, it revises all PVs, for the time since one checkpoint
+// interval before the previous read of the claims.
 func (s *Shard) Revise(ctx context.Context, news *News) error {
 	s.at = news.At
 	if news.Others || news.Any() {
@@ -99,8 +100,8 @@ func (s *Shard) addToAll(spans map[string][]span, sp span) {
 	}
 }
 
-// reviseSeries recomputes the bins of a PV for the times of samples that another sealer sealed,
-// and of those that this one sealed late at the same time.
+// reviseSeries recomputes the bins of a PV at the times of samples that another sealer sealed,
+// and at the times of this sealer's own recent late samples.
 func (s *Shard) reviseSeries(ctx context.Context, ser *series, spans []span) error {
 	if err := s.refresh(ctx, ser); err != nil {
 		return err

@@ -13,8 +13,9 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// repair recomputes the bins in tiles that late samples of some times change: the bin of each
-// sample, and the bin of the next sample, until which its value is held.
+// repair recomputes the bins in tiles that late samples at the given times change. A late
+// sample changes its own bin and the bin of the next sample, because its value is held until
+// then.
 func (s *Shard) repair(ctx context.Context, ser *series, times []int64) error {
 	if err := s.refresh(ctx, ser); err != nil {
 		return err
@@ -49,7 +50,7 @@ func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) 
 		r.reset() // the next sample is in none of the tiles
 	}
 	bins, lo, err := s.compute(ctx, ser, r, lo, hi)
-	if err != nil || lo >= hi { // the late samples are for bins whose samples have expired: they stay
+	if err != nil || lo >= hi { // the samples of these bins have expired, so the bins stay
 		return err
 	}
 	last, err := s.apply(ctx, ser, r, &patch{level: r.level, lo: lo, hi: hi, bins: bins, stamp: stamp, through: everTile})
@@ -59,9 +60,9 @@ func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) 
 	return err
 }
 
-// completeTo returns where the bins to compute begin, at the latest at a time: if the tile at that
-// time is complete only up to an earlier one, there. Another sealer may have written the tile
-// meanwhile without samples that this one knows.
+// completeTo returns where the bins to compute begin. This is the time at, or an earlier time
+// if the tile at that time is complete only up to there. Another sealer may have written the
+// tile in the meantime without samples that this sealer knows.
 func (s *Shard) completeTo(ctx context.Context, pv string, r *level, at int64) (int64, error) {
 	t, _, err := s.tile(ctx, pv, r.level, r.level.Tile(at))
 	if t != nil {
@@ -86,21 +87,21 @@ func (s *Shard) tile(ctx context.Context, pv string, l store.Level, at store.Til
 	return found, stamp, nil
 }
 
-// edge finds the first bin that can be computed from samples. For earlier bins, samples or the
-// value at their beginning may have expired.
+// edge finds the first bin that can be computed from samples. Some samples of an earlier bin,
+// or the value at its start, may have expired.
 type edge struct {
 	whole  int64 // all samples from here on are stored
 	passed bool
 }
 
-// edgeOf returns the edge of a PV. It is passed already if nothing has expired, and nothing was
-// deleted to free disk space.
+// edgeOf returns the edge of a PV. The edge is already passed if no samples have expired or
+// were deleted to free disk space.
 func (s *Shard) edgeOf(ser *series) edge {
 	whole := max(s.cfg.Cutoff(), scan.WholeSince(ser.entry.Starts, time.Now().UnixNano()))
 	return edge{whole: whole, passed: whole <= ser.entry.Earliest()}
 }
 
-// first returns the start of the first bin, at lo or later, of which all samples are stored.
+// first returns the start of the first bin at or after lo whose samples are all stored.
 func (e *edge) first(lo, width int64) int64 {
 	if whole := rollup.Floor(e.whole, width); lo < whole || e.whole > whole && lo == whole {
 		return rollup.Floor(e.whole+width-1, width)
@@ -109,7 +110,7 @@ func (e *edge) first(lo, width int64) int64 {
 }
 
 // pass takes account of samples i to j (exclusive) of a run. It returns the start of the first
-// bin, at lo or later, whose value at its beginning is known.
+// bin at or after lo for which the value at the start is known.
 func (e *edge) pass(run *sample.Run, i, j int, lo, width int64) int64 {
 	if e.passed {
 		return lo
@@ -146,8 +147,8 @@ func (s *Shard) nextBin(ctx context.Context, pv string, r *level, from int64) (e
 	return 0, false, nil
 }
 
-// compute computes the bins that begin in [lo, hi) from the samples in blocks. It returns from:
-// the start of the first bin that can be computed.
+// compute computes the bins that begin in [lo, hi) from the samples in blocks. The result from
+// is the start of the first bin that can be computed.
 func (s *Shard) compute(ctx context.Context, ser *series, r *level, lo, hi int64) (bins []rollup.Bin, from int64, err error) {
 	e := s.edgeOf(ser)
 	if from = e.first(lo, r.width); from >= hi {
@@ -172,9 +173,10 @@ func (s *Shard) compute(ctx context.Context, ser *series, r *level, lo, hi int64
 	return slices.DeleteFunc(bins, func(b rollup.Bin) bool { return b.Start < from }), from, err
 }
 
-// before returns the last bin in tiles that begins before lo, or nil if tiles are not complete up
-// to lo. The bin at lo begins with the value at its end. Blocks have this value, too, but not that
-// of a late sample: buckets that had begun may not carry it forward, and it may have expired.
+// before returns the last bin in tiles that begins before lo, or nil if tiles are not complete
+// up to lo. The bin at lo begins with the value at the end of that bin. Blocks have this value
+// too, unless it is the value of a late sample: buckets that had already begun may not carry
+// the sample forward, and the sample may have expired.
 func (s *Shard) before(ctx context.Context, ser *series, r *level, lo int64) (before *rollup.Bin, err error) {
 	if lo > r.through {
 		return nil, nil
@@ -199,13 +201,14 @@ func (s *Shard) before(ctx context.Context, ser *series, r *level, lo int64) (be
 	return before, nil
 }
 
-// refresh reads the directory entry of a PV, before its blocks are read: blocks may have moved to
-// other buckets.
+// refresh reads the directory entry of a PV again. Callers refresh the entry before they read
+// blocks, because blocks may have moved to other buckets.
 func (s *Shard) refresh(ctx context.Context, ser *series) error {
 	return ser.entry.Refresh(ctx, s.cfg.Store, ser.pv)
 }
 
-// read feeds the sealed samples of a PV in a range, after those of the last time before it.
+// read feeds the sealed samples of a PV in a range. It first feeds the samples of the last
+// time before the range.
 func (s *Shard) read(ctx context.Context, ser *series, from, to int64, feed scan.Feed) error {
 	n := 0
 	err := scan.Sealed(ctx, s.cfg.Store, ser.pv, ser.entry.Starts, from, to, time.Now().UnixNano(), func(r *sample.Run, i, j int) bool {

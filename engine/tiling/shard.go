@@ -26,16 +26,15 @@ type Store interface {
 	Rollups(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error]
 }
 
-// Config is what a Shard is made of. All but the number of the shard is the same for all shards
-// of an engine.
+// Config configures a Shard. All shards of an engine have the same values, except for Shard.
 type Config struct {
 	Store Store
 	// Shard is the number of the shard.
 	Shard int
 	// Every is the time between two checkpoints of the shard.
 	Every time.Duration
-	// Retention returns the levels that a PV is to have; false for a PV that is not captured
-	// here.
+	// Retention returns the retention of a PV, with the levels that the PV should have. It
+	// returns false for a PV that is not captured here.
 	Retention func(pv string) (store.Retention, bool)
 	// Cutoff returns the time, in ns since 1970, before which raw samples are deleted.
 	Cutoff func() int64
@@ -45,7 +44,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Part is the samples of one type of a PV that are sealed in one go.
+// Part holds the samples of one type of a PV that are sealed together.
 type Part struct {
 	PV string
 	// Run is normalized once its blocks are acknowledged. It may have no sample.
@@ -63,11 +62,11 @@ type Shard struct {
 	series map[string]*series
 	round  int // counts checkpoints
 
-	// at is when the sealer last read the claims, in ns since 1970: the stamp of bins that
-	// are computed in order.
+	// at is when the sealer last read the claims, in ns since 1970. Bins that are computed in
+	// order get this time as their stamp.
 	at int64
-	// metAt is the checkpoint in which another sealer was last seen, or seen to have sealed;
-	// met says that there was one.
+	// metAt is the latest checkpoint in which another sealer was seen, or was seen to have
+	// sealed. met means that there was one.
 	metAt int
 	met   bool
 }
@@ -80,24 +79,24 @@ type series struct {
 	round  int // the latest checkpoint in which the PV was captured
 
 	loaded bool          // levels are read from the store
-	levels []*level      // all that the PV has, or is to have
-	asked  []store.Level // the levels that the PV is to have
+	levels []*level      // all levels that the PV has or should have
+	asked  []store.Level // the levels that the PV should have
 	late   recently
 }
 
 // New returns a Shard that knows no tiles yet.
 func New(cfg Config) *Shard { return &Shard{cfg: cfg, series: map[string]*series{}} }
 
-// BeginCheckpoint begins another round of PVs: those that no Load names in it are no longer
-// captured.
+// BeginCheckpoint begins another checkpoint. PVs that no Load names during the checkpoint
+// count as no longer captured.
 func (s *Shard) BeginCheckpoint() { s.round++ }
 
-// Forget drops what is known of a PV.
+// Forget drops the state of a PV.
 func (s *Shard) Forget(pv string) { delete(s.series, pv) }
 
-// Load makes sure that the levels of all parts' PVs are known: those asked for, and those that a
-// PV once had, because their tiles must not lack a late sample either. The sealer calls it before
-// it adds new blocks to the directory.
+// Load makes sure that the levels of all PVs in parts are known: the levels that are asked
+// for, and the levels that a PV once had. Tiles of former levels must not lack a late sample
+// either. The sealer calls Load before it adds new blocks to the directory.
 func (s *Shard) Load(ctx context.Context, parts []Part) error {
 	var fresh []*series
 	for i := range parts {
@@ -145,7 +144,7 @@ func (s *Shard) Load(ctx context.Context, parts []Part) error {
 	return err
 }
 
-// askedLevels returns the levels that a PV is to have.
+// askedLevels returns the levels that a PV should have.
 func (s *Shard) askedLevels(pv string) (levels []store.Level) {
 	r, captured := s.cfg.Retention(pv)
 	if !captured {
@@ -159,10 +158,10 @@ func (s *Shard) askedLevels(pv string) (levels []store.Level) {
 	return levels
 }
 
-// BlocksAcknowledged adds samples to the rollups. The sealer calls it after the blocks that hold
-// the samples were acknowledged, and before it raises their sealed positions. Bins that tiles
-// already claim are recomputed and written before it returns; samples in order are added to the
-// accumulators.
+// BlocksAcknowledged adds samples to the rollups. The sealer calls it after the blocks that
+// hold the samples were acknowledged, and before it raises the sealed positions of the
+// samples. BlocksAcknowledged recomputes and writes the bins that tiles already claim. It adds
+// samples in order to the accumulators.
 func (s *Shard) BlocksAcknowledged(ctx context.Context, parts []Part) error {
 	if err := s.cfg.Retry(ctx, "reading rollups", func() error { return s.compareTiles(ctx, parts) }); err != nil {
 		return err

@@ -5,7 +5,7 @@ import "slices"
 // span is a range of times, both ends included.
 type span struct{ first, last int64 }
 
-// recently are the times of samples that came late, in the latest two checkpoints.
+// recently holds the times of late samples, from the latest two checkpoints that had any.
 type recently struct {
 	round       int
 	now, before []span
@@ -31,10 +31,11 @@ func spansOf(times []int64, gap int64) (spans []span) {
 	return spans
 }
 
-// maxSpans bounds the length of a list of spans: further spans are joined.
+// maxSpans bounds the length of a list of spans. If the list is full, addSpan joins a new span
+// with the last one.
 const maxSpans = 16
 
-// addSpan adds a span to a list, and joins it with those that it overlaps.
+// addSpan adds a span to a list, and joins it with the spans that it overlaps.
 func addSpan(spans []span, s span) []span {
 	spans = slices.DeleteFunc(spans, func(o span) bool {
 		if o.first > s.last || s.first > o.last {

@@ -18,15 +18,16 @@ type patch struct {
 	lo, hi int64
 	bins   []rollup.Bin // in [lo, hi)
 	stamp  int64        // when the reading of samples began
-	// through is up to where tiles are expected, and latest is the expected stamp of the latest
-	// one: else another sealer was at work. everTile: any are.
+	// through is the time up to which tiles are expected, and latest is the expected stamp of
+	// the latest tile. If the store has other tiles, another sealer wrote them. With everTile,
+	// a patch expects any tiles.
 	through, latest int64
 }
 
 const everTile = math.MaxInt64
 
-// patched is the last of the tiles that a patch wrote: up to where it goes, its stamp, and its
-// number of bins.
+// patched describes the last tile that a patch wrote: the end of the patched part, the stamp,
+// and the number of bins.
 type patched struct {
 	to, stamp int64
 	bins      int
@@ -59,15 +60,15 @@ func (s *Shard) apply(ctx context.Context, ser *series, r *level, p *patch) (las
 	return last, s.cfg.Store.PutRollups(ctx, rows...)
 }
 
-// stampAfter returns a stamp that is later than a time by a random part of 65 ms, so that two
-// sealers do not give a tile the same stamp.
+// stampAfter returns a stamp that is later than a time by a random part of 65 ms. The random
+// part makes it unlikely that two sealers give a tile the same stamp.
 func stampAfter(t int64) int64 {
-	const µs = 1000 // stores may keep no more
+	const µs = 1000 // stores may keep no finer times
 	return (t/µs + 1 + rand.Int64N(1<<16)) * µs
 }
 
-// stamped is a tile with the stamp and the blob that it has in the store. They are 0 and nil if
-// the store does not have it.
+// stamped is a tile with its stamp and its blob in the store. They are 0 and nil if the store
+// does not have the tile.
 type stamped struct {
 	rollup.Tile
 	stamp int64
@@ -96,14 +97,14 @@ func (s *Shard) existing(ctx context.Context, ser *series, p *patch) (map[store.
 	return there, nil
 }
 
-// tiles returns the tiles that a patch changes, with the changes.
+// tiles returns the tiles that a patch changes, with the changes applied.
 func (s *Shard) tiles(ctx context.Context, ser *series, p *patch) (out []*stamped, err error) {
 	l := p.level
 	there, err := s.existing(ctx, ser, p)
 	if err != nil {
 		return nil, err
 	}
-	complete := p.lo // from lo up to here
+	complete := p.lo // tiles are complete from lo up to this time
 	bins := p.bins
 	for at := l.Tile(p.lo); at <= l.Tile(p.hi-1); at++ {
 		n := 0
@@ -127,8 +128,8 @@ func (s *Shard) tiles(ctx context.Context, ser *series, p *patch) (out []*stampe
 	return out, nil
 }
 
-// skipTo returns the tile before the next one that has bins or is in the store, because a span
-// without samples may be long.
+// skipTo returns the tile before the next tile that has bins or is in the store. It skips the
+// tiles in between, because a span without samples may be long.
 func skipTo(l store.Level, at store.Tile, bins []rollup.Bin, there map[store.Tile]*stamped, hi int64) store.Tile {
 	next := l.Tile(hi-1) + 1
 	if len(bins) > 0 {
