@@ -21,14 +21,14 @@
 //     to the same number. A bin holds samples of the requested range only. The last
 //     sample before the range, with which every read begins, is alone in the bin before
 //     the first.
-//   - The statistic of a bin has the time of the middle of the bin and the worst severity
-//     in it. An empty bin repeats the result of the bin before it, up to the end of the
-//     range; a count is 0 instead. Post-processors whose names end in Sample, such as
-//     meanSample, leave out empty bins.
-//   - Statistics ignore NaN. A bin of NaN only gives NaN, and a count of 0.
-//   - An enumeration counts as the number of its state, an array as its first element.
-//     Strings and structures are not numbers: Accepts refuses them where numbers are
-//     needed. Apply skips them where the type of a PV changed within the range.
+//   - The statistic of a bin has the time of the middle of the bin and the worst severity in
+//     it. An empty bin repeats the result of the previous bin, up to the end of the range; a
+//     count is 0 instead. Post-processors whose names end in Sample, such as meanSample, leave
+//     out empty bins.
+//   - Statistics ignore NaN. A bin with only NaN gives NaN, and a count of 0.
+//   - An enumeration counts as the number of its state, and an array as its first element.
+//     Strings and structures are not numbers: Accepts refuses them where numbers are needed.
+//     Apply skips them where the type of a PV changed within the range.
 //
 // There are four differences. Samples of equal time all count, because the archive keeps
 // them all. A sample before the range never counts in the first bin, and keeps its
@@ -42,7 +42,8 @@
 // moments, which are joined to those of the bin (Chan, Golub and LeVeque; Pébay for the
 // higher moments). No deviation is computed as the difference of large sums.
 //
-// A bin bounds the memory: median, loess and flyers hold the samples of one bin, and
-// optimized holds as many samples as the request asks for. The answer ends with ErrBound
-// if that is more than maxHeld bytes, or if loess finds more than maxLoess samples.
+// The memory is bounded: median, loess and flyers hold the samples of one bin, and optimized
+// holds at most as many samples as the request asks for. The answer ends with ErrBound if the
+// held samples have more than maxHeld bytes, or if loess finds more than maxLoess samples in a
+// bin.
 package postprocess

@@ -8,7 +8,7 @@ import (
 )
 
 // flyers yields the samples that are further from the mean of their bin than a number of
-// standard deviations, or all other samples. NaN is neither.
+// standard deviations, or all other samples. It never yields NaN.
 type flyers struct {
 	out   *output
 	bins  bins
@@ -73,9 +73,9 @@ func (f *flyers) close() error {
 	return nil
 }
 
-// deadBand yields the samples that differ by more than a band from the sample it yielded
-// last, as ADEL of a record does. It also yields samples of another severity, and those
-// at which the value becomes finite or stops being finite.
+// deadBand yields the samples that differ from the last yielded sample by more than a band, as
+// ADEL of a record does. It also yields samples whose severity differs, all samples that are
+// not finite, and the first finite sample after them.
 type deadBand struct {
 	out  *output
 	band float64
@@ -94,7 +94,8 @@ func (d *deadBand) add(r *sample.Run) error {
 	}
 	for i := range r.Len() {
 		v, sev := number(r, i), r.Tags[i].Severity()
-		// A value that is not finite makes the difference infinite or NaN: it is yielded.
+		// If a value is not finite, the difference is infinite or NaN, and the sample is
+		// yielded.
 		if d.some && sev == d.sev && math.Abs(v-d.last) <= d.band {
 			continue
 		}

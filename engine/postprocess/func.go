@@ -160,8 +160,8 @@ func (f *Func) Count(count int) int {
 	return 1
 }
 
-// Points returns the number of points that the request asks optimized for; false for
-// other post-processors.
+// Points returns the number of points that a request asks optimized or optimizedSample for. ok
+// is false for other post-processors.
 func (f *Func) Points() (n int, ok bool) {
 	if f.name != "optimized" && f.name != "optimizedSample" {
 		return 0, false

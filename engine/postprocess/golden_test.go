@@ -172,7 +172,8 @@ func TestGoldenIsComplete(t *testing.T) {
 	}
 }
 
-// A PV has only a sample before the range. All bins repeat it.
+// TestRangeWithoutSamplesRepeatsTheOneBeforeIt checks that all bins repeat the sample before
+// the range if the range has no samples.
 func TestRangeWithoutSamplesRepeatsTheOneBeforeIt(t *testing.T) {
 	before := runOf(sample.Float64, point{-100, 5, 0})
 	for op, want := range map[string]string{
@@ -194,7 +195,8 @@ func TestRangeWithoutSamplesRepeatsTheOneBeforeIt(t *testing.T) {
 	}
 }
 
-// A bin of NaN only is not empty: it has a severity, and a count of 0.
+// TestBinOfNaNIsNotEmpty checks that a bin with only NaN is not empty: it has a severity, and
+// a count of 0.
 func TestBinOfNaNIsNotEmpty(t *testing.T) {
 	r := runOf(sample.Float64, point{1, math.NaN(), sample.Invalid}, point{2, math.NaN(), 0}, point{3, math.NaN(), 0})
 	for op, want := range map[string]string{
@@ -208,7 +210,8 @@ func TestBinOfNaNIsNotEmpty(t *testing.T) {
 	}
 }
 
-// The bin of a sample is its seconds divided by the width, rounded down, also before 1970.
+// TestBinsBefore1970 checks that the bin of a sample is its seconds divided by the width,
+// rounded down, also before 1970.
 func TestBinsBefore1970(t *testing.T) {
 	r := &sample.Run{Type: sample.Int64}
 	for i := int64(-15); i <= 15; i += 5 {
@@ -228,8 +231,9 @@ func TestBinsBefore1970(t *testing.T) {
 	}
 }
 
-// Enumerations count as numbers, arrays as their first element. Where the type of a PV
-// changed, post-processors that need numbers skip strings, and the others count them.
+// TestTypesOfValues checks that enumerations count as numbers, and arrays as their first
+// element. If the type of a PV changed, post-processors that need numbers skip strings, and
+// the others count them.
 func TestTypesOfValues(t *testing.T) {
 	points := []point{{1, 1, 0}, {2, 3, 0}}
 	for _, typ := range []sample.Type{sample.Enum, sample.Int16, sample.Uint64, sample.Bool, sample.Float64.Array()} {
@@ -275,7 +279,8 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// Type and Count return the type and the number of elements of the yielded samples.
+// TestTypeAndCountMatchTheResult checks that Type and Count return the type and the number of
+// elements of the yielded samples.
 func TestTypeAndCountMatchTheResult(t *testing.T) {
 	for _, name := range names {
 		f := parse(t, name)
@@ -295,7 +300,8 @@ func TestTypeAndCountMatchTheResult(t *testing.T) {
 
 var errTest = errors.New("the disk is gone")
 
-// An error of the store ends the result and reaches the caller.
+// TestStoreErrorEndsTheResult checks that an error of the store ends the result and reaches
+// the caller.
 func TestStoreErrorEndsTheResult(t *testing.T) {
 	broken := func(yield func(*sample.Run, error) bool) {
 		_ = yield(runOf(sample.Float64, golden...), nil) && yield(nil, errTest)
@@ -311,7 +317,8 @@ func TestStoreErrorEndsTheResult(t *testing.T) {
 	}
 }
 
-// A post-processor ends with ErrBound when a bin needs too much memory.
+// TestTooMuchForOneBinIsRefused checks that a post-processor ends with ErrBound when a bin
+// needs too much memory.
 func TestTooMuchForOneBinIsRefused(t *testing.T) {
 	tooMuchForOneBin(t, "median", "flyers")
 	if err := parse(t, "mean_1").Check(0, 200_000_000*second); !errors.Is(err, ErrBound) {

@@ -67,8 +67,8 @@ func smooth(x, y []float64) []float64 {
 	}
 }
 
-// localLine fits a line to samples by weighted least squares and returns its value at a
-// place. Samples far from that place weigh less, and those at the far end nothing.
+// localLine fits a line to samples by weighted least squares and returns its value at a place.
+// Samples far from that place weigh less, and the farthest ones weigh nothing.
 func localLine(xs, ys, weight []float64, at float64) float64 {
 	reach := max(at-xs[0], xs[len(xs)-1]-at)
 	var w, wx, wy, wxx, wxy float64

@@ -124,7 +124,7 @@ func (m *moments) join(o *moments) {
 	m.min, m.max = min(m.min, o.min), max(m.max, o.max)
 }
 
-// variance returns the sample variance: 0 of one number, NaN of none.
+// variance returns the sample variance. It is 0 for one number, and NaN for none.
 func (m *moments) variance() float64 {
 	if m.n == 1 {
 		return 0

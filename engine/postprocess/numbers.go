@@ -9,7 +9,7 @@ import (
 // hasNumbers reports whether values of a type are numbers or arrays of numbers.
 func hasNumbers(t sample.Type) bool { return t.Valid() && t.Elem() < sample.String }
 
-// number returns sample i as a number. An array counts as its first element, an empty
+// number returns sample i as a number. An array counts as its first element, and an empty
 // array as NaN. The run must be of a type that has numbers.
 func number(r *sample.Run, i int) float64 {
 	if r.Type.Fixed() {

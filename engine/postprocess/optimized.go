@@ -14,7 +14,7 @@ type optimized struct {
 	text   string // of the post-processor
 
 	held    []*sample.Run // all samples so far
-	n, size int           // of held
+	n, size int           // number and bytes of the held samples
 	summary *summary
 	binned  bool
 }

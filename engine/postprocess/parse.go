@@ -16,7 +16,8 @@ type param struct {
 	absent   float64 // default
 }
 
-// Parameters. The default 900 is the Appliance's, also where it is not a time.
+// Parameters of post-processors. The default 900 is that of the Appliance, even for a
+// parameter that is not a time.
 var (
 	width      = param{"width in seconds", true, 1, math.MaxInt32, 900}
 	every      = param{"step", true, 1, math.MaxInt32, 900}
@@ -124,7 +125,7 @@ func balanced(text string) bool {
 	return depth == 0
 }
 
-// cutParams cuts the parameters off that follow the PV, each after a comma. The end of a
+// cutParams cuts off the parameters that follow the PV, each after a comma. The end of a
 // filter in braces, which names of PVs may have, is not a parameter.
 func cutParams(inner string) (pv string, params []string) {
 	pv = strings.TrimSpace(inner)

@@ -79,7 +79,8 @@ func TestParseCall(t *testing.T) {
 	}
 }
 
-// An accepted call has a PV, and parsing its text again gives the same.
+// FuzzParseCall checks that an accepted call has a PV, and that parsing its text again gives
+// the same call.
 func FuzzParseCall(f *testing.F) {
 	for _, text := range []string{"mean_600(X)", "flyers(X,60,2.5)", `deadBand_1e-3(X.{"a":[1,2]})`, "mean_(x", "a(b(c)d)", "_1(,)"} {
 		f.Add(text)

@@ -46,7 +46,7 @@ func randomRun(rng *rand.Rand) *sample.Run {
 	return r
 }
 
-// collect returns the result as one run; its samples have one type.
+// collect returns the result as one run. All samples of the result have one type.
 func collect(t testing.TB, f *Func, from, to int64, runs ...*sample.Run) *sample.Run {
 	t.Helper()
 	all := &sample.Run{}
@@ -101,8 +101,9 @@ func naive(r *sample.Run, from, to int64) (n int, mean, std, lo, hi float64) {
 	return len(v), mean, std, slices.Min(v), slices.Max(v)
 }
 
-// The statistics of bins equal those of a plain loop over all samples, regardless of how
-// the samples are cut into runs. Every sample is in one bin.
+// TestBinsAgreeWithAPlainLoop checks that the statistics of bins equal those of a plain loop
+// over all samples, regardless of how the samples are cut into runs, and that every
+// sample is in one bin.
 func TestBinsAgreeWithAPlainLoop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -136,8 +137,8 @@ func TestBinsAgreeWithAPlainLoop(t *testing.T) {
 	}
 }
 
-// Every post-processor yields the same samples, in order of time, regardless of how its
-// input is cut into runs.
+// TestResultDoesNotDependOnRuns checks that every post-processor yields the same samples, in
+// order of time, regardless of how its input is cut into runs.
 func TestResultDoesNotDependOnRuns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
@@ -162,7 +163,8 @@ func TestResultDoesNotDependOnRuns(t *testing.T) {
 	}
 }
 
-// Every sample except NaN is yielded by flyers or by ignoreflyers, not by both.
+// TestFlyersAndIgnoreFlyersSplitTheSamples checks that every sample except NaN is yielded by
+// flyers or by ignoreflyers, not by both.
 func TestFlyersAndIgnoreFlyersSplitTheSamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 100 {
@@ -176,7 +178,8 @@ func TestFlyersAndIgnoreFlyersSplitTheSamples(t *testing.T) {
 	}
 }
 
-// The mean of equal numbers is that number. The mean of finite numbers is finite.
+// TestMeanIsExact checks that the mean of equal numbers is that number, and that the
+// mean of finite numbers is finite.
 func TestMeanIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 1000 {
@@ -194,7 +197,8 @@ func TestMeanIsExact(t *testing.T) {
 	}
 }
 
-// Joined moments equal those of all numbers at once, also far from 0.
+// TestJoinedMomentsEqualThoseOfAllNumbers checks that joined moments equal those of all
+// numbers at once, also far from 0.
 func TestJoinedMomentsEqualThoseOfAllNumbers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for range 200 {
@@ -213,8 +217,8 @@ func TestJoinedMomentsEqualThoseOfAllNumbers(t *testing.T) {
 	}
 }
 
-// For samples on a line, loess returns the value of the line at the middle of the bin.
-// With noise and an outlier, the result is close to it.
+// TestLoessOfALine checks that for samples on a line, loess returns the value of the line at
+// the middle of the bin. With noise and an outlier, the result is close to it.
 func TestLoessOfALine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 50 {
@@ -238,7 +242,8 @@ func TestLoessOfALine(t *testing.T) {
 	}
 }
 
-// The natural spline through 0, 1, 0, 1 has second derivatives 0, -4, 4, 0.
+// TestSpline checks that the natural spline through 0, 1, 0, 1 has second derivatives 0, -4,
+// 4, 0.
 func TestSpline(t *testing.T) {
 	x, y := []float64{0, 1, 2, 3}, []float64{0, 1, 0, 1}
 	for at, want := range map[float64]float64{0: 0, 0.5: 0.75, 1: 1, 1.5: 0.5, 2.5: 0.25, 3: 1} {
@@ -248,7 +253,8 @@ func TestSpline(t *testing.T) {
 	}
 }
 
-// Apply ends at once when its consumer stops, also while it fills empty bins.
+// TestApplyEndsWhenTheConsumerStops checks that Apply ends at once when its consumer stops,
+// also while it fills empty bins.
 func TestApplyEndsWhenTheConsumerStops(t *testing.T) {
 	for _, name := range names {
 		f := parse(t, name)
@@ -267,7 +273,8 @@ func TestApplyEndsWhenTheConsumerStops(t *testing.T) {
 	}
 }
 
-// Yielded runs are bounded, regardless of how many bins are filled.
+// TestYieldedRunsAreBounded checks that yielded runs are bounded, regardless of how many bins
+// are filled.
 func TestYieldedRunsAreBounded(t *testing.T) {
 	for _, op := range []string{"mean_1", "stats_1", "lastFill_1"} {
 		n := 0

@@ -2,8 +2,8 @@ package postprocess
 
 import "varve.dev/varve/engine/sample"
 
-// choice yields one sample of each bin. The sample keeps its time, unless choice fills
-// empty bins: then it gets the time of the middle of the bin.
+// choice yields one sample of each bin. If choice fills empty bins, the sample gets the time
+// of the middle of the bin. Otherwise it keeps its time.
 type choice struct {
 	out   *output
 	bins  bins
@@ -51,8 +51,8 @@ func (c *choice) add(r *sample.Run) error {
 	return nil
 }
 
-// writeUpTo writes the sample of the current bin. If choice fills empty bins, it repeats
-// the sample for the bins up to another one (exclusive).
+// writeUpTo writes the sample of the current bin. If choice fills empty bins, it repeats the
+// sample for the bins that follow, up to the given bin (exclusive).
 func (c *choice) writeUpTo(before int64) {
 	switch {
 	case !c.some:

@@ -23,8 +23,8 @@ type statistic struct {
 	field  string // name of the field that the second number of the result belongs to
 	// of appends the result for a bin.
 	of func(dst []float64, b *bin) ([]float64, error)
-	// empty turns the result for a bin into that for an empty bin after it. If it is
-	// nil, the two are the same.
+	// empty turns the result for a bin into the result for an empty bin that follows. If it is
+	// nil, both results are the same.
 	empty func(v []float64, tag sample.Tag) sample.Tag
 }
 

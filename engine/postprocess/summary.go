@@ -14,7 +14,7 @@ const (
 	maxLoess = 10_000
 )
 
-// bin holds what a statistic needs of the numbers in a bin.
+// bin holds the data about the numbers in a bin that a statistic needs.
 type bin struct {
 	moments
 	worst  sample.Severity
@@ -135,7 +135,7 @@ func (s *summary) commit() error {
 	return nil
 }
 
-// fill writes results for the empty bins between the current one and another.
+// fill writes results for the empty bins between the current bin and another.
 func (s *summary) fill(to int64) {
 	if !s.fills || !s.some {
 		return
