@@ -22,7 +22,7 @@ type extent struct {
 	bucket     store.Bucket
 }
 
-// block checks a block. It keeps what is compared with other blocks.
+// block checks a block. It keeps the data that is compared with other blocks.
 func (l *pass) block(blk *store.Block) {
 	l.seen.Blocks++
 	where := blockName(blk)
@@ -85,8 +85,8 @@ func examine(blk *store.Block, r *sample.Run) (Kind, string) {
 	return "", ""
 }
 
-// examineCarriedForward is examine for a block that begins with a carried-forward sample: it holds
-// nothing else, and nothing is counted.
+// examineCarriedForward is like examine, for a block that begins with a carried-forward
+// sample. Such a block must hold no other sample, and its header must count none.
 func examineCarriedForward(blk *store.Block, r *sample.Run) (Kind, string) {
 	switch {
 	case blk.Type != r.Type:
@@ -106,7 +106,7 @@ func examineCarriedForward(blk *store.Block, r *sample.Run) (Kind, string) {
 
 // order returns what is wrong with the order of samples, or "".
 func order(r *sample.Run) string {
-	begin := 0 // of the samples with the current time
+	begin := 0 // index of the first sample with the current time
 	for i := 1; i < r.Len(); i++ {
 		switch {
 		case r.Times[i] < r.Times[i-1]:

@@ -22,9 +22,9 @@ type carriedForward struct {
 
 func (c *carriedForward) time() int64 { return c.run.Times[0] }
 
-// checkCarriedForward compares the latest carried-forward sample of each bucket with the
-// last sample stored before the bucket. It goes through both by time. Extents are sorted
-// by start; those that begin before the bucket have ended, or reach into it.
+// checkCarriedForward compares the latest carried-forward sample of each bucket with the last
+// sample stored before the bucket. It goes through both by time. Extents are sorted by start.
+// An extent that begins before the bucket either ends before the bucket or reaches into it.
 func (l *pass) checkCarriedForward() {
 	var verified *carriedForward // the latest correct one
 	var ended int64 = minTime
@@ -102,8 +102,8 @@ func (l *pass) at(b store.Bucket, t int64) []*sample.Run {
 	return runs
 }
 
-// lastBefore returns the time of the last sample before a time in the blocks of a
-// bucket that reach beyond it.
+// lastBefore returns the time of the last sample before t, in the blocks of the extent's
+// bucket that reach that time.
 func (l *pass) lastBefore(e extent, t int64) int64 {
 	last := e.start
 	for _, r := range l.at(e.bucket, t-1) {
@@ -114,7 +114,7 @@ func (l *pass) lastBefore(e extent, t int64) int64 {
 	return last
 }
 
-// stored reports whether the sample that a carried-forward one copies is in a block.
+// stored reports whether the original of a carried-forward sample is in a block.
 func (l *pass) stored(c *carriedForward) bool {
 	t := c.time()
 	seen := map[store.Bucket]bool{}
@@ -130,7 +130,7 @@ func (l *pass) stored(c *carriedForward) bool {
 	return false
 }
 
-// holds reports whether a run has the sample that a carried-forward one copies.
+// holds reports whether a run has the original of a carried-forward sample.
 func holds(r, c *sample.Run) bool {
 	if r.Type != c.Type {
 		return false
@@ -148,8 +148,9 @@ func holds(r, c *sample.Run) bool {
 	return false
 }
 
-// whole reports whether all buckets that could have held a sample of a time still exist:
-// all those that the directory allows hold blocks.
+// whole reports whether all buckets that could have held a sample of a time still exist. A
+// bucket exists if it holds blocks, and it could have held the sample if the directory allows
+// it.
 func (l *pass) whole(t int64) bool {
 	n := 0
 	for _, s := range l.dir.Starts {
@@ -165,8 +166,8 @@ func (l *pass) whole(t int64) bool {
 	return n > 0
 }
 
-// unsealed reports whether the sample that a carried-forward one copies is still in the
-// journal, because only some of its blocks are written.
+// unsealed reports whether the original of a carried-forward sample is still in the journal,
+// because only some of its blocks are written.
 func (l *pass) unsealed(c *carriedForward) bool {
 	home := pvname.Shard(l.pv, l.opts.Shards)
 	shards := append(slices.Clone(l.dir.Shards), home, home+l.opts.Shards)

@@ -41,8 +41,8 @@ type Lister interface {
 type Options struct {
 	// Match selects the PVs to check. Nil means all PVs and the journal.
 	Match func(pv string) bool
-	// Shards is the number of shards of the archive; default 64. The check also reads as
-	// many shards again, for PVs that two engines capture.
+	// Shards is the number of shards of the archive; default 64. The check also reads the same
+	// number of further shards, which are for PVs that two engines capture.
 	Shards int
 	// JournalTTL is how long the store keeps journal rows; 0 means until they are sealed.
 	JournalTTL time.Duration

@@ -35,8 +35,9 @@ type archive struct {
 	n uint32 // of the latest block
 }
 
-// newArchive has a PV with samples in two hours, of which the second begins with a
-// carried-forward one, and a writer with two rows, the first of which is sealed.
+// newArchive returns an archive with one PV and one writer. The PV has samples in two hours,
+// and the second hour begins with a carried-forward sample. The writer has two rows, and the
+// first row is sealed.
 func newArchive(t *testing.T) *archive {
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
@@ -103,7 +104,7 @@ func (a *archive) carriedForward(at, from int64) store.Block {
 	return b
 }
 
-// row puts a journal row of a writer that is made at the time of its last sample.
+// row puts a journal row of a writer. The row is made at the time of its last sample.
 func (a *archive) row(at store.Position, pv string, times ...int64) {
 	blob := block.Append(nil, run(times...))
 	index := binary.AppendVarint([]byte{1}, times[len(times)-1])
@@ -224,7 +225,8 @@ func TestWrongBlocks(t *testing.T) {
 	}
 }
 
-// A carried-forward sample may wait in the journal, and may be gone with the rest of its bucket.
+// TestCarriedForwardSamplesThatAreRight checks that a carried-forward sample may wait in the
+// journal, and may be gone with the rest of its bucket.
 func TestCarriedForwardSamplesThatAreRight(t *testing.T) {
 	a := newArchive(t)
 	a.must(a.PutBlocks(t.Context(), a.carriedForward(noon+2*hour, noon+hour+2))) // only in the journal
@@ -243,7 +245,8 @@ func TestDirectory(t *testing.T) {
 	a.wrong(a.check(a, options()), "wrong_directory: shard 16", "wrong_directory: type 99", "wrong_directory: bucket 7")
 }
 
-// Shards of PVs that two engines capture are checked too.
+// TestShardsOfTwoEngines checks that a check includes the shards of PVs that two engines
+// capture.
 func TestShardsOfTwoEngines(t *testing.T) {
 	a := newArchive(t)
 	a.must(a.AddChannel(t.Context(), store.Channel{PV: pv, Shards: []int{11}}))
@@ -254,8 +257,8 @@ func TestShardsOfTwoEngines(t *testing.T) {
 	}
 }
 
-// Blocks that the directory does not list are reported, and with Options.Repair added to
-// the directory.
+// TestRepairOfTheDirectory checks that unlisted blocks are reported, and that
+// Options.Repair adds them to the directory.
 func TestRepairOfTheDirectory(t *testing.T) {
 	a := newArchive(t)
 	early := a.block(noon - hour)
@@ -283,7 +286,8 @@ func TestRepairOfTheDirectory(t *testing.T) {
 	}
 }
 
-// In a store that cannot list its blocks, only buckets in the directory are checked.
+// TestStoreThatCannotListBlocks checks that in a store that cannot list its blocks, only
+// buckets in the directory are checked.
 func TestStoreThatCannotListBlocks(t *testing.T) {
 	a := newArchive(t)
 	a.must(a.PutBlocks(t.Context(), a.block(noon-hour)))
@@ -398,7 +402,8 @@ func TestMarksAndMetadata(t *testing.T) {
 	}
 }
 
-// A report keeps few of many findings and counts all of them.
+// TestFindingsAreBounded checks that a report keeps at most Options.Most findings of a kind,
+// and counts all of them.
 func TestFindingsAreBounded(t *testing.T) {
 	a := newArchive(t)
 	for i := range int64(50) {
@@ -411,7 +416,8 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 }
 
-// A finding of the first pass does not count if the second pass does not confirm it.
+// TestRowsBeingWrittenAreNotWrong checks that a finding of the first pass does not count if
+// the second pass does not confirm it.
 func TestRowsBeingWrittenAreNotWrong(t *testing.T) {
 	a := newArchive(t)
 	b := a.block(noon + hour + 9)
@@ -437,7 +443,8 @@ func TestOnePV(t *testing.T) {
 	}
 }
 
-// The report of a stopped check has the findings so far.
+// TestStoppedCheckReportsItsFindings checks that the report of a stopped check has the
+// findings so far.
 func TestStoppedCheckReportsItsFindings(t *testing.T) {
 	a := newArchive(t)
 	a.must(a.PutBlocks(t.Context(), changed(a.block(noon+9), func(b *store.Block) { b.Count = 2 })))

@@ -29,8 +29,8 @@ const (
 	WrongHeader Kind = "wrong_header"
 	// WrongBucket means that a block holds samples from outside of its bucket.
 	WrongBucket Kind = "wrong_bucket"
-	// WrongOrder means that the samples of a block are not sorted, or that one is there
-	// twice.
+	// WrongOrder means that the samples of a block are not sorted, or that a sample is
+	// repeated.
 	WrongOrder Kind = "wrong_order"
 	// WrongCarriedForward means that a carried-forward sample is not a copy of the last
 	// sample before its bucket.

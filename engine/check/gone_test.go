@@ -40,7 +40,8 @@ func (f *flaky) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 	}
 }
 
-// A failed read continues where it stopped. After some tries it becomes a finding.
+// TestFailedReadsAreRetried checks that a failed read continues where it stopped. After some
+// tries it becomes a finding.
 func TestFailedReadsAreRetried(t *testing.T) {
 	a := newArchive(t)
 	for i := range int64(5) {

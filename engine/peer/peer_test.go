@@ -158,7 +158,8 @@ func TestLargeValuesArriveUnchanged(t *testing.T) {
 	}
 }
 
-// An engine that cannot return all samples it holds counts as an engine without an answer.
+// TestEngineWithMissingSamplesIsNoAnswer checks that an engine that cannot return all samples
+// it holds counts as an engine without an answer.
 func TestEngineWithMissingSamplesIsNoAnswer(t *testing.T) {
 	tooMuch := query.Held{Known: true, Runs: []*sample.Run{numbers(3)}, Missing: errors.New("too many samples")}
 	url := serve(t, &fakeEngine{held: map[string]query.Held{"A": tooMuch}})
@@ -168,7 +169,8 @@ func TestEngineWithMissingSamplesIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Every failure to get an answer is reported as ErrNoAnswer.
+// TestFailuresAreErrNoAnswer checks that every failure to get an answer is reported as
+// ErrNoAnswer.
 func TestFailuresAreErrNoAnswer(t *testing.T) {
 	held := query.Held{Runs: []*sample.Run{numbers(10)}}
 	whole := AppendHeld(nil, &held)
@@ -282,7 +284,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// An incomplete list ends with an error.
+// TestIncompleteListIsAnError checks that an incomplete list ends with an error.
 func TestIncompleteListIsAnError(t *testing.T) {
 	url := serve(t, &fakeEngine{statuses: channels(), fails: 2})
 	n := 0
@@ -336,7 +338,8 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// A busy engine refuses requests for samples, and still answers the states of its channels.
+// TestBusyEngineRefusesRequestsForSamples checks that a busy engine refuses requests for
+// samples, and still answers the states of its channels.
 func TestBusyEngineRefusesRequestsForSamples(t *testing.T) {
 	p := &fakeEngine{held: map[string]query.Held{"A": {Known: true}}, statuses: []capture.Status{{PV: "A"}}, fails: -1}
 	url, c := serve(t, p), client(t)

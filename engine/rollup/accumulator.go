@@ -44,7 +44,7 @@ type holding struct {
 	since  int64
 }
 
-// tally holds the open bin, as far as samples were applied to it.
+// tally is the open bin with the samples that were applied so far.
 type tally struct {
 	open       bool
 	start, end int64

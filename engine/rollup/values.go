@@ -4,8 +4,9 @@ import (
 	"math"
 )
 
-// The first byte of the columns of values is a number of decimals, if all values are integers
-// divided by that power of ten, or anyFloats. For moments it is steps or anyFloats.
+// The first byte of the columns of values is a number of decimals if all values are integers
+// divided by that power of ten. Otherwise it is anyFloats. The first byte of the columns of
+// moments is steps or anyFloats.
 const (
 	maxDecimals = 15
 	steps       = 0xfe

@@ -81,8 +81,8 @@ func startEngine(t *testing.T, st store.Store) (e *engine.Engine, source *camera
 }
 
 // TestLargeValuesOverHTTP checks that large arrays and images can be read unchanged over HTTP
-// from memory, from the journal and from blocks. They are larger than a journal row, a chunk
-// and a block are meant to be.
+// from memory, from the journal and from blocks. The values are larger than the intended size
+// of a journal row, a chunk and a block.
 func TestLargeValuesOverHTTP(t *testing.T) { checkLargeValues(t, 40_000, 5<<18) }
 
 // TestLong_LargeValuesOverHTTP is TestLargeValuesOverHTTP with images of 16 MiB, the largest
