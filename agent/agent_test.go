@@ -243,7 +243,8 @@ func TestAJoiningEngineJournalsAndWaitsForItsChannels(t *testing.T) {
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Capturing))
 }
 
-// The status shows readers which engines hold unstored samples of a shard.
+// TestTheStatusShowsSinceWhenSamplesAreUnstored checks that the status shows which engines
+// hold unstored samples of a shard, and since when. Readers need both.
 func TestTheStatusShowsSinceWhenSamplesAreUnstored(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
@@ -258,8 +259,9 @@ func TestTheStatusShowsSinceWhenSamplesAreUnstored(t *testing.T) {
 	w.Eventually(w.entry).Should(And(HaveField("WaitingSince", BeNil()), HaveField("Phase", v1alpha1.Capturing)))
 }
 
-// An engine may become the sealer in the store although the spec names another one. It then
-// reports that it seals, and carries out deletions.
+// TestTheActualSealerIsInTheStatus checks that an engine may become the sealer in the store
+// although the spec names another one. It then reports that it seals, and carries out
+// deletions.
 func TestTheActualSealerIsInTheStatus(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))

@@ -8,7 +8,9 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Samples that a second engine journals after the deletion would bring back deleted data.
+// TestDataIsDeletedOnlyAfterTheOtherEngineHasStopped checks that data is deleted only after
+// the other engine has stopped. Samples that a second engine journals after the deletion would
+// bring back deleted data.
 func TestDataIsDeletedOnlyAfterTheOtherEngineHasStopped(t *testing.T) {
 	entry := func(name string, phase v1alpha1.ShardPhase, lists ...string) v1alpha1.ShardEngineStatus {
 		return v1alpha1.ShardEngineStatus{Name: name, Phase: phase, Lists: lists}

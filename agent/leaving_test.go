@@ -44,7 +44,8 @@ func captured(held map[int]*shard) map[int]string {
 	return out
 }
 
-// A PV that leaves a shard stays there until the engine captures it for its new shard.
+// TestALeavingPVStaysUntilItsNewShardIsHere checks that a PV that leaves a shard stays there
+// until the engine captures it for its new shard.
 func TestALeavingPVStaysUntilItsNewShardIsHere(t *testing.T) {
 	for name, tc := range map[string]struct {
 		held map[int]*shard
@@ -90,7 +91,8 @@ func TestALeavingPVStaysUntilItsNewShardIsHere(t *testing.T) {
 	}
 }
 
-// Marking a list as leaving is a change: its PVs go to their new shard.
+// TestMarkingAListAsLeavingChangesTheAssignment checks that marking a list as leaving changes
+// the assignment, because the PVs of the list go to their new shard.
 func TestMarkingAListAsLeavingChangesTheAssignment(t *testing.T) {
 	s := holding("list: A")
 	s.spec.Lists[0].Leaving = true

@@ -142,8 +142,8 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// If two engines capture a shard permanently, the first engine counts the channels. Both
-// engines report the resources that they use.
+// TestTheSecondEngineCountsNoChannels checks that if two engines capture a shard permanently,
+// the first engine counts the channels. Both engines report the resources that they use.
 func TestTheSecondEngineCountsNoChannels(t *testing.T) {
 	c := channels{
 		{PV: "0a", Group: "ns/g", State: capture.Connected, HasLast: true, Rate: 10, Received: 10, Stored: 10, Host: "ioc1:5064"},

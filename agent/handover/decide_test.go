@@ -103,8 +103,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// An engine releases a held shard only if it sees an order to drain together with another
-// engine that captures.
+// TestOnlyAnOrderEndsCapture checks that an engine releases a held shard only if it sees an
+// order to drain together with another engine that captures.
 func TestOnlyAnOrderEndsCapture(t *testing.T) {
 	specs := []*v1alpha1.ArchiveShardSpec{
 		orders(), orders("b", captures), orders("a", captures), orders("a", drains), orders("b", captures, "a", drains), orders("b", drains, "a", drains),

@@ -63,7 +63,8 @@ func TestAllPagesAreRead(t *testing.T) {
 	}
 }
 
-// Services return at most 10,000 channels at once, and reject larger offsets.
+// TestMoreChannelsThanAServiceFindsAtOnce checks that a client reads more than 10,000
+// channels. A service returns at most 10,000 channels at once, and rejects larger offsets.
 func TestMoreChannelsThanAServiceFindsAtOnce(t *testing.T) {
 	s := serve(t, tagged("archive", numbered(23_000)...)...)
 	c := client(t)
@@ -81,7 +82,8 @@ func TestMoreChannelsThanAServiceFindsAtOnce(t *testing.T) {
 	}
 }
 
-// Errors name the URL, the query and the cause, and their text does not vary.
+// TestErrorsNameTheCause checks that errors name the URL, the query and the cause, and that
+// their text does not vary.
 func TestErrorsNameTheCause(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)

@@ -127,7 +127,8 @@ func TestPollerReportsOnlyChanges(t *testing.T) {
 	})
 }
 
-// The poller does not learn when a group is deleted. Before it forgets a query, it calls
+// TestPollerForgetsUnusedQueries checks that the poller forgets a query that is no longer
+// used. The poller does not learn when a group is deleted. Before it forgets a query, it calls
 // changed, so that a group that still needs the query uses it again.
 func TestPollerForgetsUnusedQueries(t *testing.T) {
 	polling(t, func(t *testing.T, p *Poller, f *finder) {
@@ -156,7 +157,8 @@ func TestPollerForgetsUnusedQueries(t *testing.T) {
 	})
 }
 
-// A slow service does not delay the queries to others.
+// TestPollerQueriesServicesInParallel checks that a slow service does not delay the queries to
+// others.
 func TestPollerQueriesServicesInParallel(t *testing.T) {
 	polling(t, func(t *testing.T, p *Poller, f *finder) {
 		f.set(nil, "SR:A")

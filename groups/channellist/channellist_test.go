@@ -103,7 +103,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A list must encode every field of the settings, because engines would lose the others.
+// TestEverySettingIsEncoded checks that a list encodes every field of the settings, because
+// engines would lose the other fields.
 func TestEverySettingIsEncoded(t *testing.T) {
 	v := reflect.ValueOf(everything)
 	for i := range v.NumField() {
@@ -120,8 +121,8 @@ func TestEverySettingIsEncoded(t *testing.T) {
 	}
 }
 
-// A PV in several groups can have many names of groups, fields and properties. The maximum
-// must fit.
+// TestTheLargestSettingsFit checks that a list can hold the largest settings. A PV in several
+// groups can have many names of groups, fields and properties.
 func TestTheLargestSettingsFit(t *testing.T) {
 	s := everything
 	var fields, properties []string
@@ -214,7 +215,8 @@ func checkListsFit(t *testing.T, n, typical int, typicalLists []List) {
 	}
 }
 
-// Adding or removing PVs changes only the lists around them.
+// TestEditsChangeFewLists checks that adding or removing PVs changes only the lists around
+// them.
 func TestEditsChangeFewLists(t *testing.T) {
 	channels, lists := site()
 	edit(t, channels, lists, 2)

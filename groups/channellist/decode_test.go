@@ -23,8 +23,8 @@ func list(class string) []byte {
 	return compress(append(body, 0, 0))
 }
 
-// An engine must not ignore settings. It rejects a list with unknown settings, and continues
-// with its current list.
+// TestUnknownSettingsAreRejected checks that an engine does not ignore settings. It rejects a
+// list with unknown settings, and continues with its current list.
 func TestUnknownSettingsAreRejected(t *testing.T) {
 	const good = `"clock":"Source","onClock":"Restamp"`
 	old, err := Decode(list(`{"mode":"Monitor",` + good + `}`))

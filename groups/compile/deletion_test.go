@@ -59,7 +59,8 @@ func TestDataOfPVsInNoOtherGroupIsDeleted(t *testing.T) {
 	}
 }
 
-// Data is kept if the group lacks the finalizer, and with policy Retain.
+// TestDataIsDeletedOnlyOnRequest checks that data is kept if the group lacks the finalizer,
+// and with policy Retain.
 func TestDataIsDeletedOnlyOnRequest(t *testing.T) {
 	spec := v1alpha1.ArchiveGroupSpec{Channels: channels("SR:A", "SR:B")}
 	retained := deleted("a", 0, spec)
@@ -82,7 +83,8 @@ func TestDataIsDeletedOnlyOnRequest(t *testing.T) {
 	}
 }
 
-// The shard that captured a PV also deletes its data.
+// TestTheShardThatCapturedAPVDeletesItsData checks that the shard that captured a PV also
+// deletes its data.
 func TestTheShardThatCapturedAPVDeletesItsData(t *testing.T) {
 	const shards = 16
 	spec := v1alpha1.ArchiveGroupSpec{

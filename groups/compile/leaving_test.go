@@ -47,8 +47,8 @@ func TestChannelsThatChangeTheirShardAreLeaving(t *testing.T) {
 	}
 }
 
-// After any change of groups, each PV that is captured before and after is still in its
-// previous shard, or leaving it.
+// TestNoChangeOfGroupsInterruptsCapture checks that after any change of groups, each PV that
+// is captured before and after is still in its previous shard, or leaving it.
 func TestNoChangeOfGroupsInterruptsCapture(t *testing.T) {
 	archive := Archive{Shards: 16}
 	for seed := range uint64(50) {
@@ -90,7 +90,7 @@ func TestNoChangeOfGroupsInterruptsCapture(t *testing.T) {
 	}
 }
 
-// Finding the leaving channels of a large archive must be fast.
+// BenchmarkLeaving finds the leaving channels of a large archive. This must be fast.
 func BenchmarkLeaving(b *testing.B) {
 	const shards, each = 4096, 250
 	all := map[int][]capture.Channel{}

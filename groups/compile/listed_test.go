@@ -61,7 +61,8 @@ func TestChannelsAreCountedByShard(t *testing.T) {
 	}
 }
 
-// Problems of 200,000 PVs must not use more memory than problems of a few PVs.
+// TestProblemsAndConflictsAreBounded checks that problems of 200,000 PVs use no more memory
+// than problems of a few PVs.
 func TestProblemsAndConflictsAreBounded(t *testing.T) {
 	const n = 1000
 	var names []string

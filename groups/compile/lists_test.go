@@ -44,7 +44,8 @@ func lists(r Result) map[int][]string {
 	return out
 }
 
-// An edit of 10 out of 50,000 PVs changes only the lists of their shards.
+// TestEditChangesTheListsOfItsShards checks that an edit of 10 out of 50,000 PVs changes only
+// the lists of their shards.
 func TestEditChangesTheListsOfItsShards(t *testing.T) {
 	const shards = 64
 	groups, listed := big(50_000)

@@ -11,7 +11,8 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// The setting that keeps more wins. The age of the groups does not matter.
+// TestConflictingSettings checks that the setting that keeps more wins. The age of the groups
+// does not matter.
 func TestConflictingSettings(t *testing.T) {
 	scan := func(period v1alpha1.Duration) *v1alpha1.Sampling {
 		return &v1alpha1.Sampling{Mode: v1alpha1.Scan, Period: &period}
@@ -80,7 +81,8 @@ func TestConflictsAreReportedToBothGroups(t *testing.T) {
 	}
 }
 
-// If two groups have the same age, their names decide, because groups in files have no age.
+// TestGroupsOfTheSameAge checks that if two groups have the same age, their names decide,
+// because groups in files have no age.
 func TestGroupsOfTheSameAge(t *testing.T) {
 	one, two := group("one", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")}), group("two", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")})
 	if got := byPV(Compile([]v1alpha1.ArchiveGroup{two, one}, nil, Archive{Shards: 4}, now))["X"].Group; got != "ns/one" {
@@ -88,8 +90,8 @@ func TestGroupsOfTheSameAge(t *testing.T) {
 	}
 }
 
-// Pausing a group does not pause the PVs of other groups. Its settings do not count while it is
-// paused.
+// TestPausedConflict checks that pausing a group does not pause the PVs of other groups. Its
+// settings do not count while it is paused.
 func TestPausedConflict(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("paused", 0, v1alpha1.ArchiveGroupSpec{Paused: true, Channels: channels("X")}),

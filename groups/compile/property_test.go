@@ -89,7 +89,8 @@ func TestEveryPVIsInOneShard(t *testing.T) {
 	}
 }
 
-// An edit of one PV must change only one shard, so that it writes only one channel list.
+// TestEditChangesOneShard checks that an edit of one PV changes only one shard, so that it
+// writes only one channel list.
 func TestEditChangesOneShard(t *testing.T) {
 	const shards = 16
 	for seed := range uint64(50) {

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// The prefix of a name takes precedence over the channel's provider, then the group's, then the
-// archive's.
+// TestPrecedenceOfProviders checks that the prefix of a name takes precedence over the
+// channel's provider, then the group's, then the archive's.
 func TestPrecedenceOfProviders(t *testing.T) {
 	const ca, pva = v1alpha1.ChannelAccess, v1alpha1.PVAccess
 	for _, tc := range []struct {
@@ -87,7 +87,8 @@ func TestFieldsWithoutEffectAreReported(t *testing.T) {
 	}
 }
 
-// If groups request different providers for a PV, the oldest group that is not paused decides.
+// TestGroupsWithDifferentProviders checks that if groups request different providers for a PV,
+// the oldest group that is not paused decides.
 func TestGroupsWithDifferentProviders(t *testing.T) {
 	old := group("old", 0, v1alpha1.ArchiveGroupSpec{
 		Provider: v1alpha1.PVAccess, Fields: []v1alpha1.FieldPath{"value"}, Properties: []v1alpha1.Property{"SCAN"}, Channels: channels("X", "Y"),
@@ -125,8 +126,8 @@ func TestAPausedGroupsProviderDoesNotCount(t *testing.T) {
 	}
 }
 
-// If a group's sources list a PV with two providers, the first provider is used, and the group
-// gets a problem.
+// TestAPVListedWithTwoProviders checks that if a group's sources list a PV with two providers,
+// the first provider is used, and the group gets a problem.
 func TestAPVListedWithTwoProviders(t *testing.T) {
 	listed := map[string]Listed{"ns/a": {Names: []string{"pva://X", "X", "ca://Y", "Y.VAL", "ca://Z"}}}
 	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("pva://Z")})}, listed, Archive{Shards: 4}, now)
@@ -140,7 +141,8 @@ func TestAPVListedWithTwoProviders(t *testing.T) {
 	}
 }
 
-// The settings of a PV fit into a channel list, however many groups name it.
+// TestMergedNamesAreBounded checks that the settings of a PV fit into a channel list, however
+// many groups name it.
 func TestMergedNamesAreBounded(t *testing.T) {
 	var groups []v1alpha1.ArchiveGroup
 	for i := range 20 {

@@ -19,8 +19,8 @@ func shardsOf(r Result) map[string]int {
 	return out
 }
 
-// PVs that two engines capture are in separate shards, at the same position as without
-// redundancy: by shardBy of the oldest group.
+// TestRedundantPVsHaveShardsOfTheirOwn checks that PVs that two engines capture are in
+// separate shards, at the same position as without redundancy: by shardBy of the oldest group.
 func TestRedundantPVsHaveShardsOfTheirOwn(t *testing.T) {
 	archive := Archive{Shards: 8}
 	once, twice := int32(1), int32(2)
@@ -54,7 +54,8 @@ func TestRedundantPVsHaveShardsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Without redundant PVs there are no additional shards.
+// TestShardsWithoutRedundancy checks that without redundant PVs there are no additional
+// shards.
 func TestShardsWithoutRedundancy(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("A")})}, nil, Archive{Shards: 8}, now)
 	if len(r.Assignment) != 8 {
@@ -62,7 +63,8 @@ func TestShardsWithoutRedundancy(t *testing.T) {
 	}
 }
 
-// A single engine captures each PV once, and the group gets a problem.
+// TestRedundancyHasNoEffectWithOneEngine checks that a single engine captures each PV once,
+// and that the group gets a problem.
 func TestRedundancyHasNoEffectWithOneEngine(t *testing.T) {
 	twice := int32(2)
 	r := Compile([]v1alpha1.ArchiveGroup{
@@ -83,7 +85,7 @@ func TestRedundancyHasNoEffectWithOneEngine(t *testing.T) {
 	}
 }
 
-// The shard that sealed the data deletes it.
+// TestDeletionOfRedundantPVs checks that the shard that sealed the data deletes it.
 func TestDeletionOfRedundantPVs(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{
 		deleted("g", 0, v1alpha1.ArchiveGroupSpec{Redundancy: 2, Channels: channels("A")}),

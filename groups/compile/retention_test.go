@@ -60,7 +60,8 @@ func TestRetentionIsRoundedUp(t *testing.T) {
 	}
 }
 
-// A PV in two groups is kept for the longer time, even if one of them is paused.
+// TestTheLongerRetentionWins checks that a PV in two groups is kept for the longer time, even
+// if one of them is paused.
 func TestTheLongerRetentionWins(t *testing.T) {
 	for name, tc := range map[string]struct {
 		a, b *v1alpha1.Retention
@@ -96,7 +97,8 @@ func TestTheLongerRetentionWins(t *testing.T) {
 	}
 }
 
-// A group counts the PVs whose data is kept longer than the group requests.
+// TestPVsKeptLongerThanRequestedAreCounted checks that a group counts the PVs whose data is
+// kept longer than the group requests.
 func TestPVsKeptLongerThanRequestedAreCounted(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("a", 0, v1alpha1.ArchiveGroupSpec{Retention: retention("1d"), Channels: channels("X", "Y", "Z")}),

@@ -48,7 +48,8 @@ func TestConfigMapsBesideGroups(t *testing.T) {
 	}
 }
 
-// An invalid ConfigMap keeps its last valid content, like groups.
+// TestConfigMapsOfInvalidFilesKeepTheirContent checks that an invalid ConfigMap keeps its last
+// valid content, like groups.
 func TestConfigMapsOfInvalidFilesKeepTheirContent(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.yaml", configMapOf("pvs", "SR:A"))

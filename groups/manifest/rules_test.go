@@ -49,7 +49,8 @@ func TestValidSpecsAreAccepted(t *testing.T) {
 	}
 }
 
-// Each spec is rejected with one message that names the field and the reason.
+// TestInvalidSpecsAreRejected checks that each spec is rejected with one message that names
+// the field and the reason.
 func TestInvalidSpecsAreRejected(t *testing.T) {
 	for _, tc := range []struct{ spec, want string }{
 		// Wrong.
@@ -140,7 +141,8 @@ func mention(errs []error, text string) bool {
 	return false
 }
 
-// The largest possible group stays within the CEL cost budget of the API server.
+// TestTheLargestGroupFitsTheCostBudget checks that the largest possible group stays within the
+// CEL cost budget of the API server.
 func TestTheLargestGroupFitsTheCostBudget(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {

@@ -2,7 +2,8 @@ package manifest
 
 import "testing"
 
-// The samples must be valid, because new users copy them and `make demo` archives them.
+// TestSamplesAreValid checks that the samples are valid, because new users copy them and `make
+// demo` archives them.
 func TestSamplesAreValid(t *testing.T) {
 	r := Load("../../config/samples")
 	if err := r.Err(); err != nil {

@@ -83,7 +83,8 @@ func TestWatchDirectory(t *testing.T) {
 	w.until(0, "default/b B:1")
 }
 
-// An invalid file keeps its last valid groups; its valid documents still apply.
+// TestWatchKeepsGroupsOfInvalidFiles checks that an invalid file keeps its last valid groups;
+// its valid documents still apply.
 func TestWatchKeepsGroupsOfInvalidFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -133,8 +134,8 @@ func TestWatchKeepsGroupsOfMissingDirectory(t *testing.T) {
 	w.until(0, "default/a A:1", "default/b B:1")
 }
 
-// A mounted ConfigMap is a directory of links through ..data, which is replaced
-// as a whole.
+// TestWatchConfigMap watches a mounted ConfigMap: a directory of links through ..data, which
+// is replaced as a whole.
 func TestWatchConfigMap(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -176,8 +177,8 @@ func TestWatchFile(t *testing.T) {
 	w.until(0, "default/a A:3")
 }
 
-// A file that is missing in a single read does not count as gone, because an editor may be
-// replacing it.
+// TestFileIsGoneAfterTwoReads checks that a file that is missing in a single read does not
+// count as gone, because an editor may be replacing it.
 func TestFileIsGoneAfterTwoReads(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, dir, "a.yaml", manifestOf("a", "A:1"))

@@ -200,8 +200,8 @@ func TestNamesFromChannelFinder(t *testing.T) {
 	p.eventually("SR:A SR:B SR:CF1 SR:CF2", "HTTP 404 Not Found")
 }
 
-// The log names settings that have no effect outside of a cluster, and describes the
-// retention.
+// TestSettingsWithoutEffectAreLogged checks that the log names settings that have no effect
+// outside of a cluster, and describes the retention.
 func TestSettingsWithoutEffectAreLogged(t *testing.T) {
 	p := start(t)
 	p.group("two", "  deletionPolicy: Delete\n  retention: {raw: 45d}\n", "SR:C")
@@ -209,7 +209,8 @@ func TestSettingsWithoutEffectAreLogged(t *testing.T) {
 	p.eventually("SR:A SR:B SR:C/90d", "deletionPolicy Delete works only in a cluster")
 }
 
-// An edit of the retention reaches the engine, and the log describes the new retention.
+// TestRetentionFollowsTheFile checks that an edit of the retention reaches the engine, and
+// that the log describes the new retention.
 func TestRetentionFollowsTheFile(t *testing.T) {
 	p := start(t)
 	p.group("one", "  retention: {raw: 5d}\n", "SR:A", "SR:B")
