@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Each error about a flag names the flag.
+// TestErrorsNameTheWrongFlag checks that each error about a flag names the flag.
 func TestErrorsNameTheWrongFlag(t *testing.T) {
 	engine := "engine --name a --namespace ns --archiver main"
 	retrieval := "retrieval --namespace ns --archiver main --cassandra h"
@@ -51,7 +51,8 @@ func TestErrorsNameTheWrongFlag(t *testing.T) {
 	}
 }
 
-// A mark shows how many samples are lost and why, or that their number is unknown.
+// TestMarksAreReadable checks that a mark shows how many samples are lost and why, or that
+// their number is unknown.
 func TestMarksAreReadable(t *testing.T) {
 	for _, c := range []struct {
 		mark apiMark

@@ -43,7 +43,8 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// A Service sends requests to a stopping pod until all nodes have updated their endpoints.
+// TestAStoppingPodStillAnswersForAWhile checks that a stopping pod still answers, because a
+// Service sends requests to it until all nodes have updated their endpoints.
 func TestAStoppingPodStillAnswersForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}

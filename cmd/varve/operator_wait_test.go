@@ -15,8 +15,8 @@ import (
 	"varve.dev/varve/test/freeport"
 )
 
-// An operator that starts while the API server is down is alive but not ready, and continues
-// when the API server answers.
+// TestTheOperatorWaitsForTheAPIServer checks that an operator that starts while the API server
+// is down reports that it is alive but not ready, and continues when the API server answers.
 func TestTheOperatorWaitsForTheAPIServer(t *testing.T) {
 	ports, err := freeport.Several("127.0.0.1", 2)
 	if err != nil {
@@ -53,7 +53,8 @@ func TestTheOperatorWaitsForTheAPIServer(t *testing.T) {
 	_ = again.Close()
 }
 
-// An API server that refuses to send its version is up.
+// TestARefusalCountsAsAnAnswerOfTheAPIServer checks that an API server that refuses to send
+// its version counts as running.
 func TestARefusalCountsAsAnAnswerOfTheAPIServer(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`, http.StatusForbidden)

@@ -51,7 +51,7 @@ type site struct {
 	port       int
 	ioc        string
 	storage    storageOptions
-	drain      time.Duration // how long engines wait for another one
+	drain      time.Duration // how long engines wait for another engine to take over
 	pvs        []string
 }
 
@@ -114,7 +114,7 @@ func (p *site) cluster() clusterOptions {
 	return clusterOptions{kubeconfig: p.kubeconfig, namespace: podNamespace, archiver: "main", shards: 1}
 }
 
-// engine starts an engine, and makes its pod known.
+// engine creates the pod of an engine, if it does not exist, and starts the engine.
 func (p *site) engine(name, ip, state string) (url string, sigterm func() error) {
 	p.t.Helper()
 	pod := &corev1.Pod{
@@ -125,7 +125,7 @@ func (p *site) engine(name, ip, state string) (url string, sigterm func() error)
 	}
 	if kube.IgnoreAlreadyExists(p.api.Create(p.t.Context(), pod)) == nil {
 		pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, ip, []corev1.PodIP{{IP: ip}}
-		_ = p.api.Status().Update(p.t.Context(), pod) // where the API server is away, it knows the pod from before
+		_ = p.api.Status().Update(p.t.Context(), pod) // if the API server is down, the pod exists from an earlier start
 	}
 	addr := fmt.Sprintf("%s:%d", ip, p.port)
 	return "http://" + addr, p.background(func(ctx context.Context) error {
@@ -145,7 +145,7 @@ func (p *site) engine(name, ip, state string) (url string, sigterm func() error)
 	})
 }
 
-// order tells engines what to do with the only shard.
+// order sets the engines and orders of the only shard. It creates the shard if there is none.
 func (p *site) order(engines ...v1alpha1.ShardEngine) {
 	p.t.Helper()
 	p.Eventually(func() error {
@@ -164,7 +164,7 @@ func (p *site) order(engines ...v1alpha1.ShardEngine) {
 	}).Should(Succeed())
 }
 
-// newShard returns the shard, and makes its list.
+// newShard returns the shard, and creates its channel list.
 func (p *site) newShard() *v1alpha1.ArchiveShard {
 	var channels []capture.Channel
 	for _, pv := range p.pvs {
@@ -186,7 +186,7 @@ func (p *site) newShard() *v1alpha1.ArchiveShard {
 	}
 }
 
-// phase waits until an engine says a phase.
+// phase waits until an engine reports a phase.
 func (p *site) phase(engine string, want v1alpha1.ShardPhase) {
 	p.t.Helper()
 	p.Eventually(func() v1alpha1.ShardPhase {
@@ -204,8 +204,8 @@ func (p *site) phase(engine string, want v1alpha1.ShardPhase) {
 	}).Should(Equal(want), "engine "+engine)
 }
 
-// unbroken checks that an archive has every step of the ramps since a time, and
-// returns how many of one.
+// unbroken checks that an archive has every step of the ramps since a time. It returns the
+// number of samples of one ramp.
 func (p *site) unbroken(url string, since time.Time) (samples int) {
 	p.t.Helper()
 	all, err := archive.NewClient(url, time.Minute).AllEvents(p.pvs, since)
@@ -221,7 +221,7 @@ func (p *site) unbroken(url string, since time.Time) (samples int) {
 	return samples
 }
 
-// fresh waits until an archive has a sample of the last moments.
+// fresh waits until an archive has more than ten samples that are newer than the call.
 func (p *site) fresh(url string) {
 	p.t.Helper()
 	begin := time.Now()
@@ -248,7 +248,7 @@ func TestAShardMovesBetweenPodsWithoutAHole(t *testing.T) {
 	p := newSite(t, storageOptions{hosts: []string{ks.Addr}, keyspace: ks.Name})
 	gets, drains := v1alpha1.OrderCapture, v1alpha1.OrderDrain
 
-	// The schema comes after the engine, as when both start at once.
+	// The schema is created after the engine has started, as may happen if both start at once.
 	_, endA := p.engine("a", "127.0.0.2", t.TempDir())
 	p.order(v1alpha1.ShardEngine{Name: "a", Order: gets})
 	cfg, err := p.storage.cassandra(nil, slog.New(slog.DiscardHandler))
@@ -279,7 +279,7 @@ func TestAShardMovesBetweenPodsWithoutAHole(t *testing.T) {
 		root.SetOut(&shown)
 		return root.ExecuteContext(ctx)
 	})
-	p.drain = 0 // nobody follows
+	p.drain = 0 // there is no engine to take over
 	b, _ := p.engine("b", "127.0.0.3", t.TempDir())
 	p.order(v1alpha1.ShardEngine{Name: "a", Order: gets}, v1alpha1.ShardEngine{Name: "b", Order: gets})
 	p.phase("b", v1alpha1.Capturing)
@@ -318,7 +318,7 @@ func TestAnEmbeddedArchiveStartsAgainWithoutAPIServer(t *testing.T) {
 	p.Expect(get(url + "/readyz")).To(Equal(http.StatusOK))
 }
 
-// run runs a command and returns what it prints.
+// run runs a varve command and returns its output.
 func run(t *testing.T, args ...string) string {
 	var out bytes.Buffer
 	root := newRoot()

@@ -30,7 +30,7 @@ const providersGroup = `{apiVersion: varve.dev/v1alpha1, kind: ArchiveGroup, met
   archiverRef: {name: main}, properties: [DESC, MDEL, SCAN],
   channels: [{name: T:A}, {name: T:ALIAS}, {name: "pva://T:B"}, {name: T:S, properties: [DESC]}, {name: T:A.MDEL, properties: [DESC], provider: PVA}]}}`
 
-// channelAnswer is a part of what /api/v1/channels/PV answers.
+// channelAnswer is a part of the answer to /api/v1/channels/PV.
 type channelAnswer struct {
 	State, Provider, Type string
 	Stored                int
@@ -78,13 +78,14 @@ func runStandalone(t *testing.T, c ca.Config, p pva.Config, group string) *archi
 	return archive.NewClient(s.url(), time.Minute)
 }
 
-// channel returns what is known of a channel; the zero value while there is nothing.
+// channel returns the state of a channel. It returns the zero value while the archiver does
+// not know the channel.
 func (r *providersRig) channel(pv string) (a channelAnswer) {
-	_ = r.Decode("/api/v1/channels/"+url.PathEscape(pv), nil, &a) // an error passes, or the wait ends
+	_ = r.Decode("/api/v1/channels/"+url.PathEscape(pv), nil, &a) // callers repeat the call until they get what they expect
 	return a
 }
 
-// eventually waits until a channel's properties are as wanted.
+// eventually waits until a channel has the given properties.
 func (r *providersRig) eventually(pv string, properties map[string]string) {
 	r.Eventually(func() map[string]string {
 		if a := r.channel(pv); a.Metadata != nil {
@@ -94,8 +95,9 @@ func (r *providersRig) eventually(pv string, properties map[string]string) {
 	}).WithTimeout(3*time.Minute).WithPolling(100*time.Millisecond).Should(Equal(properties), pv)
 }
 
-// Records of a real IOC by both protocols: the values, their metadata and the
-// properties, with an alias, a field that is a PV, and a string.
+// TestBothProviders archives records of a real IOC by both protocols. It checks the values,
+// their metadata and their properties. The PVs include an alias, a field of a record, and a
+// string.
 func TestBothProviders(t *testing.T) {
 	r := startProviders(t)
 	gauge := map[string]string{"DESC": "gauge", "MDEL": "0.25", "SCAN": "Passive"}
@@ -129,7 +131,7 @@ with Server(providers=[{"T:BARE": pv}]):
     time.sleep(600)
 `
 
-// Of a structure the fields named are archived.
+// TestFieldsOfAStructure checks that only the requested fields of a structure are archived.
 func TestFieldsOfAStructure(t *testing.T) {
 	g := NewWithT(t)
 	server := epics.StartPVAServer(t, tables)
@@ -144,7 +146,8 @@ func TestFieldsOfAStructure(t *testing.T) {
 	}).WithTimeout(3 * time.Minute).WithPolling(100 * time.Millisecond).Should(Equal(`struct {"a":1,"b":{"d":[1.5,2.5]}}`))
 }
 
-// An IOC comes back with other types: the archive goes on under the same names.
+// TestTypesOfRecordsChange checks that the archive continues under the same names after an IOC
+// has returned with other types.
 func TestTypesOfRecordsChange(t *testing.T) {
 	r := startProviders(t)
 	stored := func(pv string) func() []string {

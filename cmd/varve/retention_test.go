@@ -15,7 +15,8 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// storeDays stores a sample a day of a PV, of some days up to now, in blocks of a day.
+// storeDays stores one sample of a PV per day, for the given number of days up to now, in
+// blocks of a day.
 func storeDays(t *testing.T, st store.Store, pv string, days int, r store.Tier) {
 	t.Helper()
 	for n := range days {

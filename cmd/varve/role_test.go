@@ -13,8 +13,8 @@ import (
 	"varve.dev/varve/engine/store/storetest"
 )
 
-// role: `varve schema` makes a user for engines, who can do all that a store does, and no
-// more. A Secret that changes changes the password.
+// role checks that `varve schema` creates a user for engines. The user can do everything that
+// a store does, and nothing else. A changed Secret changes the password.
 func (s *secure) role(t *testing.T, good storageOptions) {
 	g := NewWithT(t)
 	admin, engines := good, good
@@ -93,7 +93,7 @@ func (s *secure) role(t *testing.T, good storageOptions) {
 	g.Expect(err).To(MatchError(And(ContainSubstring("permission"), ContainSubstring("--cassandra-credentials"))))
 }
 
-// as connects as a user.
+// as opens a session of a user.
 func (s *secure) as(t *testing.T, username, password string) *gocql.Session {
 	t.Helper()
 	session, err := s.cluster(t, username, password).CreateSession()

@@ -31,8 +31,8 @@ const (
 	nextPassword = "next-pass-word"
 )
 
-// secure is a Cassandra that asks for a password and for a certificate. Its own
-// is for localhost, not for 127.0.0.1, which is what the driver finds it by.
+// secure is a Cassandra node that requires a password and a client certificate. The node's own
+// certificate is for localhost, and not for 127.0.0.1, the address that the driver discovers.
 type secure struct {
 	node *cassandra.Node
 	ca   *authority.Authority
@@ -46,7 +46,7 @@ func startSecure(t *testing.T) *secure {
 	s := &secure{ca: authority.New(t)}
 	cert, key := s.ca.Issue(t, "localhost")
 	dir := directory(t, map[string]string{"server.pem": string(key) + string(cert), "trust.pem": string(s.ca.PEM())})
-	// So that the first user exists soon after the node serves.
+	// Set the delay to 0, so that the first user exists soon after the node serves.
 	t.Setenv("JAVA_TOOL_OPTIONS", "-Dcassandra.superuser_setup_delay_ms=0")
 	s.node = cassandra.Start(t, "authenticator: PasswordAuthenticator", "authorizer: CassandraAuthorizer",
 		"credentials_validity: 0ms", "client_encryption_options:",
@@ -60,7 +60,7 @@ func startSecure(t *testing.T) *secure {
 	return s
 }
 
-// cluster is how a user connects.
+// cluster returns the configuration with which a user connects.
 func (s *secure) cluster(t *testing.T, username, password string) *gocql.ClusterConfig {
 	t.Helper()
 	cluster := gocql.NewCluster(s.host)
@@ -239,7 +239,7 @@ func roundTrip(t *testing.T, storage storageOptions) {
 		go func() { ended <- s.run(ctx) }()
 		var events []archive.Event
 		g.Eventually(func() int {
-			events, _ = archive.NewClient(url, time.Minute).Events("SIM:RAMP:0000", begin) // an error passes, or the wait ends
+			events, _ = archive.NewClient(url, time.Minute).Events("SIM:RAMP:0000", begin) // after an error, the next poll tries again
 			return len(events)
 		}).WithTimeout(3 * time.Minute).WithPolling(50 * time.Millisecond).Should(BeNumerically(">=", len(archived)+20))
 		stop()
@@ -249,8 +249,8 @@ func roundTrip(t *testing.T, storage storageOptions) {
 	}
 }
 
-// rotation: Secrets that change are taken up, by a store that waits to be opened,
-// and at each new connection of one that is open.
+// rotation checks that changed Secrets take effect in a store that waits to be opened, and at
+// each new connection of an open store.
 func (s *secure) rotation(t *testing.T, o storageOptions) {
 	g := NewWithT(t)
 	log := slog.New(slog.DiscardHandler)

@@ -47,7 +47,8 @@ func watched(t *testing.T, redraw bool, answers ...any) string {
 	return out.String()
 }
 
-// In a pipe, each change is written once, including errors.
+// TestWatchInAPipeWritesEachChangeOnce checks that in a pipe, each change is written once,
+// including errors.
 func TestWatchInAPipeWritesEachChangeOnce(t *testing.T) {
 	const stillText = "2026-03-04T05:06:07Z\n2 shards, 1 engines, 0 moves\n\nENGINE  CAPTURING  JOINING  DRAINING\na       2          0        0\n"
 	const joiningText = "2026-03-04T05:06:07Z\n2 shards, 2 engines, 2 moves\n\nENGINE  CAPTURING  JOINING  DRAINING\n" +
@@ -76,7 +77,8 @@ func TestWatchLimitsTheNumberOfMoves(t *testing.T) {
 	}
 }
 
-// Errors that waiting cannot fix are reported at once.
+// TestWatchReportsMistakesAtOnce checks that watch reports an error at once if waiting
+// cannot fix it.
 func TestWatchReportsMistakesAtOnce(t *testing.T) {
 	alone := httptest.NewServer(http.NotFoundHandler())
 	defer alone.Close()

@@ -72,7 +72,7 @@ func TestCertificatesAreReadFromASecret(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		files map[string]string
-		says  string // "" if it is good
+		says  string // part of the error; "" if there is none
 	}{
 		"all":                    {secret, ""},
 		"an authority":           {pick("ca.crt"), ""},

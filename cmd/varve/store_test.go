@@ -15,7 +15,7 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// storeCheck runs `varve store check` and returns its exit code and what it prints.
+// storeCheck runs `varve store check` and returns its exit code and its output.
 func storeCheck(t *testing.T, args ...string) (code int, out string) {
 	t.Helper()
 	root := newRoot()

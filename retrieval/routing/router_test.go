@@ -230,8 +230,9 @@ func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	s.Expect(slices.Sorted(s.router.Names())).To(Equal([]string{"A", "B", "C", "D", "E", "F"}))
 }
 
-// Unstored samples are not in the journal. A read without them would have a gap that nobody
-// notices.
+// TestAReadNeedsTheEnginesThatHoldUnstoredSamples checks that a read fails without the engines
+// that hold unstored samples. Unstored samples are not in the journal, so the read would have
+// a gap that nobody notices.
 func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
 	shard := shardOf(1, "l", "e1 Capturing", "e2 Capturing", "gone Capturing")
 	since := metav1.NewTime(time.Unix(1000, 0))
