@@ -8,7 +8,7 @@
 // Before the cutoff the archive keeps only rollups, marks, metadata, and the bucket with each
 // PV's last sample. The engine that seals shard 0 decides. Each engine follows the cutoff for
 // the shards that it seals, even if it has no limit itself. It also deletes samples of PVs
-// that no engine captures any more.
+// that are no longer captured.
 //
 // The cutoff rises in small steps. The guard takes the next step when all shards have followed
 // and the deleted bytes are not enough. A step is a length of time, because the number of

@@ -47,7 +47,7 @@ type Config struct {
 	// Limits are the limits to enforce. If Bytes is 0, the guard asks the store for a limit.
 	Limits Limits
 	// Shards is the number of shards of the archive, without the shards for PVs that two
-	// engines capture. There may be as many of those again.
+	// engines capture. The archive may have as many such shards in addition.
 	Shards int
 	// Every is the time between two inspections; the default is 1 min.
 	Every time.Duration

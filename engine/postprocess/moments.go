@@ -54,7 +54,7 @@ func momentsOf(v []float64, up order, wantExtremes bool) moments {
 // mean of equal numbers is exactly that number.
 func meanOf(v []float64) float64 {
 	zero := v[0]
-	var a, b, c, d float64 // four sums, because each addition waits for the one before
+	var a, b, c, d float64 // four sums, because each addition waits for the previous one
 	rest := v
 	for ; len(rest) >= 4; rest = rest[4:] {
 		a += rest[0] - zero

@@ -120,7 +120,7 @@ func TestBinsAgreeWithAPlainLoop(t *testing.T) {
 		for i, at := range got.Times {
 			lo, hi := at-width*second/2, at+(width*second+1)/2
 			if lo, hi = max(lo, from), min(hi, to+1); i == 0 && r.Times[0] < from {
-				lo, hi = r.Times[0], from // the one before the range
+				lo, hi = r.Times[0], from // the sample before the range
 			}
 			n, mean, std, least, most := naive(r, lo, hi)
 			want := []float64{mean, std, least, most, float64(n)}

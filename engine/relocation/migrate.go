@@ -209,7 +209,7 @@ func (s *Shard) newMigration(ctx context.Context, pv string) (*migration, error)
 	if !captured {
 		return nil, nil
 	}
-	ch, _, err := s.cfg.Store.Channel(ctx, pv) // the sealer does not know what was copied
+	ch, _, err := s.cfg.Store.Channel(ctx, pv) // the sealer's own entry may lack the copies
 	if err != nil {
 		return nil, err
 	}

@@ -180,7 +180,7 @@ func TestOnOtherTiers(t *testing.T) {
 	now := noon + 10*24*hour
 	starts := []store.Bucket{
 		store.Day.Of(noon), store.Day.Of(noon + 48*hour), // listed twice in a year
-		store.Hour.Of(noon).In(store.Keep1d),                 // of which one day is left
+		store.Hour.Of(noon).In(store.Keep1d),                 // one day of these buckets is left
 		store.Day.Of(noon).In(store.Keep7d),                  // wanted
 		store.Month.Of(noon - 400*24*hour).In(store.Keep30d), // of a year that has expired
 	}

@@ -23,8 +23,8 @@ type Store interface {
 	Channel(ctx context.Context, pv string) (store.Channel, bool, error)
 }
 
-// Config configures a Shard. All shards of an engine have the same values, except for the
-// values that describe the shard itself.
+// Config configures a Shard. Shard, Writer, CheckLeader and Tiers belong to the shard. The
+// other values are the same for all shards of an engine.
 type Config struct {
 	Store Store
 	// Shard is the shard whose blocks are relocated, and Writer is the writer that holds it

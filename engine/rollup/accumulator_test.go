@@ -29,7 +29,7 @@ func (f *feeder) add(samples []typed) {
 		}
 		f.bins = f.acc.Add(f.bins, r, 0, n)
 		for i := range r.Bytes {
-			r.Bytes[i] = '?' // the accumulator must not read these bytes any more
+			r.Bytes[i] = '?' // the accumulator must no longer read these bytes
 		}
 		samples = samples[n:]
 	}
@@ -157,7 +157,7 @@ func join(t *testing.T, seeds uint64) {
 	}
 }
 
-// near reports whether two figures of a bin differ by no more than rounding errors.
+// near reports whether two figures of a bin differ by at most rounding errors.
 func near(a, b float64, of *Bin) bool {
 	spread := of.Max - of.Min
 	return a == b || a != a && b != b || math.Abs(a-b) <= 1e-5*spread+1e-15*math.Abs(of.Mean) || spread > 1e200

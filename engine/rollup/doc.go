@@ -3,7 +3,7 @@
 //
 //	runs, in order of time ──▶ Accumulator (one per level) ──▶ bins ──▶ Tile ──▶ Append ──▶ blob
 //	                                 │                           ▲
-//	                                 └ what the PV holds goes on  └ Join: wider bins, for readers
+//	                                 └ the held value continues   └ Join: wider bins, for readers
 //
 // # What a bin contains
 //
@@ -32,8 +32,8 @@
 // The integrals of v and v² are computed for v − r, where r is the first value that was held
 // for any time in the bin. Let p be the fraction of the time during which r was held. The
 // variance is then at least p(1−p) times the squared distance of the other values from r. In
-// the worst case the sums therefore lose about 1/p of the precision of a float64, whatever the
-// size of r: readings around 10⁹ that differ by 10⁻³ keep their Std. Mean and Std are then
-// rounded to a millionth of Max − Min or finer. This halves the size of a tile and has no
-// visible effect.
+// the worst case the sums therefore lose about 1/p of the precision of a float64, regardless of
+// the size of r. For example, readings around 10⁹ that differ by 10⁻³ keep their Std. Mean and
+// Std are then rounded to a millionth of Max − Min or finer. This halves the size of a tile and
+// has no visible effect.
 package rollup

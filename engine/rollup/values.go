@@ -186,7 +186,7 @@ func indexes(bins []Bin, has func(*Bin) bool) (at []int) {
 	return at
 }
 
-// values reads what encoder.values appended.
+// values reads the columns that encoder.values appended.
 func (d *decoder) values(bins []Bin) {
 	of, numbers := indexes(bins, hasFirst), indexes(bins, hasNumbers)
 	if len(of) == 0 {
@@ -253,7 +253,7 @@ func (d *decoder) moments(bins []Bin, numbers []int) {
 	}
 }
 
-// states reads what encoder.states appended.
+// states reads the columns that encoder.states appended.
 func (d *decoder) states(bins []Bin, width int64) {
 	of := indexes(bins, func(b *Bin) bool { return b.Kind == Choice })
 	counts, rest := d.ints(len(of)), d.ints(len(of))
@@ -283,7 +283,7 @@ func (d *decoder) states(bins []Bin, width int64) {
 	}
 }
 
-// texts reads what encoder.texts appended.
+// texts reads the texts that encoder.texts appended.
 func (d *decoder) texts(bins []Bin) {
 	of := indexes(bins, func(b *Bin) bool { return b.Kind == Text })
 	lengths := d.ints(len(of))

@@ -66,7 +66,7 @@ func newLevel(l store.Level) *level {
 }
 
 // findTiles returns the state of a level in the store. It searches backwards for the latest
-// tile, in growing steps, until it reaches the start of the directory entry.
+// tile, in growing steps, until it reaches the earliest bucket of the directory entry.
 func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*level, error) {
 	r := newLevel(l)
 	now := time.Now().UnixNano()

@@ -208,7 +208,7 @@ func (s *Shard) refresh(ctx context.Context, ser *series) error {
 }
 
 // read feeds the sealed samples of a PV in a range. It first feeds the samples of the last
-// time before the range.
+// time before the range, and perhaps some more.
 func (s *Shard) read(ctx context.Context, ser *series, from, to int64, feed scan.Feed) error {
 	n := 0
 	err := scan.Sealed(ctx, s.cfg.Store, ser.pv, ser.entry.Starts, from, to, time.Now().UnixNano(), func(r *sample.Run, i, j int) bool {

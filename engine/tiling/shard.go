@@ -26,7 +26,8 @@ type Store interface {
 	Rollups(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error]
 }
 
-// Config configures a Shard. All shards of an engine have the same values, except for Shard.
+// Config configures a Shard. Shard, Cutoff and Retry belong to the shard. The other values are
+// the same for all shards of an engine.
 type Config struct {
 	Store Store
 	// Shard is the number of the shard.
@@ -38,7 +39,7 @@ type Config struct {
 	Retention func(pv string) (store.Retention, bool)
 	// Cutoff returns the time, in ns since 1970, before which raw samples are deleted.
 	Cutoff func() int64
-	// Retry calls f until it succeeds or ctx ends. doing says what f does.
+	// Retry calls f until it succeeds or ctx ends. doing describes f.
 	Retry   func(ctx context.Context, doing string, f func() error) error
 	Metrics *Metrics
 	Log     *slog.Logger

@@ -18,8 +18,9 @@ const (
 // against data that expands without end.
 const maxBody = 1 << 20
 
-// The level and all other options that affect the bytes are fixed, because the names of lists
-// depend on the bytes. TestBytes detects a library version that compresses differently.
+// encoder has a fixed level, and fixed values of all other options that affect the bytes,
+// because the names of lists depend on the bytes. TestBytes detects a library version that
+// compresses differently.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(maxBody), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
