@@ -144,7 +144,7 @@ func (v *service) serve(ctx context.Context, conn net.Conn) {
 	err := v.protocol.Serve(conn)
 	hungUp := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	if err != nil && !hungUp && ctx.Err() == nil {
-		v.log.Warn("circuit broke", "client", client, "err", err)
+		v.log.Warn("circuit failed", "client", client, "err", err)
 		return
 	}
 	v.log.Debug("circuit ended", "client", client)
@@ -166,7 +166,7 @@ func (v *service) answerSearches(conn *net.UDPConn) error {
 			continue
 		}
 		if _, err := conn.WriteToUDPAddrPort(out, to); err != nil && !isClosed(err) {
-			v.log.Debug("could not answer a search", "client", from, "error", err) // the client will search again
+			v.log.Debug("could not answer a search", "client", from, "err", err) // the client will search again
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (v *service) sendBeacons(ctx context.Context) error {
 		b = v.protocol.AppendBeacon(b[:0], n)
 		for _, to := range v.beacons {
 			if _, err := v.udp[0].WriteToUDPAddrPort(b, to); err != nil && !isClosed(err) {
-				v.log.Debug("could not send a beacon", "to", to, "error", err) // the next one may arrive
+				v.log.Debug("could not send a beacon", "to", to, "err", err) // the next one may arrive
 			}
 		}
 		select {

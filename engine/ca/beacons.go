@@ -43,7 +43,7 @@ func newBeacons(c *Client) *beacons {
 func (b *beacons) run() {
 	own, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
-		b.client.config.Log.Warn("hearing no beacons: opening a socket failed", "err", err)
+		b.client.config.Log.Warn("beacons cannot be received: the socket could not be opened", "err", err)
 		return
 	}
 	defer own.Close()

@@ -53,7 +53,7 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 		}
 		silent.Store(true)
 		testclock.Advance(client.DefaultConnTimeout + echoTimeout + time.Second)
-		if log := r.Calls(); len(log) < 3 || log[2] != "disconnected: losing 10.0.0.1:5064: "+errSilent.Error() {
+		if log := r.Calls(); len(log) < 3 || log[2] != "disconnected: lost 10.0.0.1:5064: "+errSilent.Error() {
 			t.Errorf("silent server: calls %v", log)
 		}
 	}, server)

@@ -20,8 +20,8 @@ func newMetrics() *metrics {
 	m := client.NewMetrics("ca", "search_datagram_errors_total", sample.TooLarge, sample.Malformed)
 	return &metrics{
 		Metrics:   m,
-		anomalies: m.Counter("beacon_anomalies_total", "Beacons that showed that a server came up."),
-		listeners: m.Gauge("repeater_clients", "Clients of this host that beacons are repeated to."),
+		anomalies: m.Counter("beacon_anomalies_total", "Beacons that showed that a server started, restarted or returned."),
+		listeners: m.Gauge("repeater_clients", "Clients of this host to which the repeater forwards beacons."),
 		stalls:    m.Counter("stalls_total", "Stalls of circuits in which servers may have dropped updates."),
 		eventsOff: m.Counter("events_off_total", "EVENTS_OFF requests, which make a server hold its updates because the client is behind."),
 	}

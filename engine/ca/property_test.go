@@ -139,7 +139,7 @@ func TestTypeMayChangeWhileTheServerIsDown(t *testing.T) {
 		server.last().conn.Close()
 		testclock.Advance(time.Second)
 		want := []string{
-			"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: " + client.ErrServerClosed.Error(),
+			"connected float64", "metadata mA", "disconnected: lost 10.0.0.1:5064: " + client.ErrServerClosed.Error(),
 			"connected int32", "metadata mA",
 		}
 		if diff := cmp.Diff(want, r.Calls()); diff != "" {

@@ -258,7 +258,7 @@ func (c *circuit) giveBack(s *slot, cause error) {
 	ch := s.ch
 	connected := s.state == slotOpen || s.state == slotUntyped
 	if connected && !ch.Closed() {
-		s.sink.Disconnected(fmt.Errorf("losing %s: %w", c.Host, cause))
+		s.sink.Disconnected(fmt.Errorf("lost %s: %w", c.Host, cause))
 	}
 	s.ch, s.sink = nil, nil
 	c.client.kernel.SearchAgain(ch)

@@ -110,7 +110,7 @@ func TestHalfOpenCircuitIsReportedAsStallAndDisconnect(t *testing.T) {
 	withFixture(t, func(t *testing.T, s *fixture) {
 		s.conn.hold(true)
 		testclock.Advance(client.DefaultConnTimeout + echoTimeout + time.Second)
-		lost := "disconnected: losing 10.0.0.1:5064: " + errSilent.Error()
+		lost := "disconnected: lost 10.0.0.1:5064: " + errSilent.Error()
 		busy := s.busy.Calls()
 		if len(busy) < 4 || !strings.HasPrefix(busy[2], "suspect 3") || busy[3] != lost {
 			t.Errorf("the busy channel got %v", busy)

@@ -29,7 +29,7 @@ var (
 	ErrServerClosed = errors.New("the server closed the circuit")
 
 	errIdle     = errors.New("no channel uses the circuit")
-	errOverflow = errors.New("the server does not read its requests")
+	errOverflow = errors.New("the server no longer reads requests")
 )
 
 // Circuit is a TCP connection to a server, shared by all its channels. A Circuit connects once
@@ -213,7 +213,7 @@ func (l *Link) SetGreeted(takesSearches bool) {
 	case takesSearches:
 		l.kernel.hastenLocked()
 	default:
-		l.kernel.config.Log.Warn("name server takes no searches over TCP", "server", l.Server)
+		l.kernel.config.Log.Warn("name server does not accept searches over TCP; remove it from the list", "server", l.Server)
 	}
 }
 

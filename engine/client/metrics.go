@@ -44,7 +44,7 @@ func NewMetrics(subsystem, datagramErrors string, reasons ...sample.Reason) *Met
 	m.Datagrams = m.Counter("search_datagrams_total", "UDP datagrams of searches sent.")
 	m.DatagramErrors = m.Counter(datagramErrors, "UDP datagrams that could not be sent or received.")
 	m.LookUpErrors = m.Counter("lookup_errors_total", "Host names that could not be resolved.")
-	m.Duplicates = m.Counter("duplicate_servers_total", "Channels that a second server answered for.")
+	m.Duplicates = m.Counter("duplicate_servers_total", "Channels for which a second server answered.")
 	m.Probes = m.Counter("probes_total", "Attempts to connect to servers that were lost.")
 	m.Beacons = m.Counter("beacons_total", "Beacons received from servers.")
 	states := prometheus.NewGaugeVec(prometheus.GaugeOpts{

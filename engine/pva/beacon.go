@@ -37,7 +37,7 @@ func (b *beacons) start(c *Client) {
 	for _, ip := range c.udp.beaconAddresses() {
 		conn, err := listenShared(c.kernel.Context(), netip.AddrPortFrom(ip, c.config.BroadcastPort))
 		if err != nil {
-			c.config.Log.Debug("hearing no beacons: opening a socket failed", "address", ip, "err", err)
+			c.config.Log.Debug("beacons cannot be received: the socket could not be opened", "address", ip, "err", err)
 			continue
 		}
 		b.conns = append(b.conns, conn)

@@ -136,7 +136,7 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 		silent.Store(true)
 		testclock.Advance(client.DefaultConnTimeout + time.Second)
 		log := r.Calls()
-		if len(log) < 4 || log[2] != "suspect 30s" || log[3] != "disconnected: losing 10.0.0.1:5075: "+errSilent.Error() {
+		if len(log) < 4 || log[2] != "suspect 30s" || log[3] != "disconnected: lost 10.0.0.1:5075: "+errSilent.Error() {
 			t.Errorf("silent server: calls %v", log)
 		}
 	}, server)

@@ -12,7 +12,7 @@ import (
 const answerHead = 5
 
 var (
-	errSegments = errors.New("segments of messages are mixed up")
+	errSegments = errors.New("the segments of a message are not in order")
 	errClient   = errors.New("a message of a client came from the server")
 )
 

@@ -17,6 +17,6 @@ func newMetrics() *metrics {
 	m := client.NewMetrics("pva", "datagram_errors_total", sample.TooLarge, sample.Malformed, sample.Overrun)
 	return &metrics{
 		Metrics:  m,
-		messages: m.Counter("server_messages_total", "Warnings and errors that servers sent for people."),
+		messages: m.Counter("server_messages_total", "Warnings and errors in text messages of servers."),
 	}
 }

@@ -205,7 +205,7 @@ func TestUpdateThatDoesNotDecodeRestartsTheChannel(t *testing.T) {
 				testclock.Advance(time.Second)
 				want := []string{
 					"connected float64", "metadata mA", "dropped malformed 1",
-					"disconnected: losing 10.0.0.1:5075: " + errMalformed.Error(), "connected float64", "metadata mA",
+					"disconnected: lost 10.0.0.1:5075: " + errMalformed.Error(), "connected float64", "metadata mA",
 				}
 				if diff := cmp.Diff(want, r.Calls()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)

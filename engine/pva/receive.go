@@ -56,7 +56,7 @@ func (c *circuit) handleValidate(r *proto.Reader) error {
 	case slices.Contains(offer.Methods, proto.CA):
 		login.Method, login.User, login.Host = proto.CA, config.User, config.Host
 	case len(offer.Methods) > 0 && !slices.Contains(offer.Methods, proto.Anonymous):
-		return fmt.Errorf("the server accepts none of %s and %s, but %q", proto.CA, proto.Anonymous, offer.Methods)
+		return fmt.Errorf("the server accepts only the authentication methods %q, neither %s nor %s", offer.Methods, proto.CA, proto.Anonymous)
 	}
 	c.Send(func(dst []byte) []byte { return proto.AppendLogin(dst, &login, c.flags()) })
 	return nil

@@ -62,7 +62,7 @@ var (
 	errRefused   = errors.New("the server refused to create the channel")
 	errDeleted   = errors.New("the server deleted the channel")
 	errEnded     = errors.New("the server ended the updates")
-	errMalformed = errors.New("an update does not decode")
+	errMalformed = errors.New("an update cannot be decoded")
 )
 
 // at returns the slot with a number that a server sent, or nil if there is no such slot.
@@ -195,7 +195,7 @@ func (c *circuit) giveBack(s *slot, cause error, lost bool) {
 	ch := s.ch
 	connected := s.connected != sample.Unknown || s.state == slotUseless
 	if (connected || !lost) && !ch.Closed() {
-		s.sink.Disconnected(fmt.Errorf("losing %s: %w", c.Host, cause))
+		s.sink.Disconnected(fmt.Errorf("lost %s: %w", c.Host, cause))
 	}
 	s.ch, s.sink = nil, nil
 	c.client.kernel.SearchAgain(ch)

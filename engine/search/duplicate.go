@@ -35,6 +35,6 @@ func (d *Duplicates) Report(e *Entry, used, other netip.AddrPort) {
 		d.unlogged++
 		return
 	}
-	d.Log.Info("PV found on two servers", "pv", e.Name, "used", used, "ignored", other, "others_since_last", d.unlogged)
+	d.Log.Info("PV found on two servers", "pv", e.Name, "used", used, "ignored", other, "not_logged_since", d.unlogged)
 	d.logged, d.unlogged = now, 0
 }

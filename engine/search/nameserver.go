@@ -94,7 +94,7 @@ func (n *NameServers) run(ctx context.Context, s *nameServer) {
 		began := time.Now()
 		if err := n.serve(ctx, s); err != nil && err.Error() != logged && ctx.Err() == nil {
 			logged = err.Error()
-			n.Log.Warn("name server lost", "server", s.address, "err", err)
+			n.Log.Warn("name server cannot be used", "server", s.address, "err", err)
 		}
 		if time.Since(began) > GoodLife {
 			delay = MinPenalty

@@ -48,7 +48,7 @@ func TestNameIsSearchedForWithBackOff(t *testing.T) {
 			t.Errorf("%d searches in the first second", n)
 		}
 		if n := steps(q, 10*time.Minute); n < 40 || n > 75 {
-			t.Errorf("%d searches in ten minutes, want one in 5 s at first, in the end in 37 s", n)
+			t.Errorf("%d searches in ten minutes, want one every 5 s at first, and every 37 s at the end", n)
 		}
 	})
 }

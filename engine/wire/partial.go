@@ -7,7 +7,7 @@ import (
 
 // ErrEndless means that a skipped frame did not end in time. The length of the frame may be
 // wrong. Then all following bytes would count as a part of the frame.
-var ErrEndless = errors.New("a frame that is too large does not end")
+var ErrEndless = errors.New("a frame that is too large did not end within the time limit")
 
 // Partial tracks a frame of which only a part has arrived. Updates that the server sends in
 // this time follow the frame. They are lost if the stream ends before the frame does. A frame

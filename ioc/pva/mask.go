@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	errNoField       = errors.New("the request asks for no field of the PV")
+	errNoField       = errors.New("the request names no field that the PV has")
 	errTooManyShapes = errors.New("the client asks for too many different sets of fields")
 )
 

@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	errSegments = errors.New("segments of messages are mixed up")
-	errTooLarge = errors.New("the segments make too large a request")
+	errSegments = errors.New("the segments of a message are not in order")
+	errTooLarge = errors.New("the request is too large")
 )
 
 // assembly joins the segments of a message.

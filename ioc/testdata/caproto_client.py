@@ -1,4 +1,4 @@
-"""Reads PVs with caproto, and prints what it got as JSON.
+"""Reads PVs with caproto, and prints the results as JSON.
 
 caproto_client.py read PV...         in all types, and tries to write
 caproto_client.py monitor COUNT PV   until it had COUNT events, then reads once more

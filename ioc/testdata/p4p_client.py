@@ -1,4 +1,4 @@
-"""Reads PVs with p4p, which is PVXS, and prints what it got as JSON.
+"""Reads PVs with p4p, which is PVXS, and prints the results as JSON.
 
 p4p_client.py get PV...             once, with the type; and tries to write
 p4p_client.py monitor EVENTS PV...  until every PV had that many updates; the variable

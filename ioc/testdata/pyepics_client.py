@@ -1,4 +1,4 @@
-"""Monitors PVs with pyepics, which is libca, and prints what it got as JSON.
+"""Monitors PVs with pyepics, which is libca, and prints the results as JSON.
 
 pyepics_client.py EVENTS PV...  ends when every PV had that many events.
 """

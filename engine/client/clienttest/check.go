@@ -94,7 +94,7 @@ func (l Loss) Check(t *testing.T, c capture.Source, lose func()) {
 	lose()
 	testclock.Advance(l.Within)
 	want := []string{
-		"connected float64", "metadata mA", "disconnected: losing " + l.Server + ": " + l.Cause,
+		"connected float64", "metadata mA", "disconnected: lost " + l.Server + ": " + l.Cause,
 		"connected float64", "metadata mA",
 	}
 	if diff := cmp.Diff(want, r.Calls()); diff != "" {
@@ -153,7 +153,7 @@ func CheckSearchBackOff(t *testing.T, c capture.Source, least int, searches func
 	}
 	testclock.Advance(10 * time.Minute)
 	if got := searches(); got < 40 || got > 75 {
-		t.Errorf("%d searches in ten minutes, want one in 5 s at first, in the end in 37 s", got)
+		t.Errorf("%d searches in ten minutes, want one every 5 s at first, and every 37 s at the end", got)
 	}
 }
 

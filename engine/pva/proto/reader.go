@@ -109,7 +109,7 @@ const (
 	maxSize  = 1<<31 - 2
 )
 
-var errSize = errors.New("a size of more than 2³¹ − 2")
+var errSize = errors.New("a size is larger than 2³¹ − 2")
 
 // Size reads a size. null is true if the size is null, as for a union without a value.
 func (r *Reader) Size() (n int, null bool) {

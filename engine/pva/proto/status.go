@@ -45,7 +45,7 @@ func (r *Reader) Status() Status {
 		return Status{}
 	}
 	if kind > uint8(Fatal) {
-		r.fail(fmt.Errorf("%d is no status", kind))
+		r.fail(fmt.Errorf("%d is not a status kind", kind))
 		return Status{}
 	}
 	return Status{Kind: StatusKind(kind), Message: string(r.String()), Call: string(r.String())}

@@ -18,9 +18,9 @@ const maxCached = 32 << 20
 
 var (
 	errCacheFull = errors.New("the types that the peer numbered take too much memory")
-	errUnknownID = errors.New("a type is named by a number that stands for none")
+	errUnknownID = errors.New("a type number is unknown")
 
-	errNumberedNull = errors.New("a number is given to no type")
+	errNumberedNull = errors.New("a number is assigned to the null type")
 )
 
 // get returns the type with a number, or nil if there is none. c may be nil.
@@ -101,13 +101,13 @@ func (r *Reader) describe(code Code, known *Types, depth int) *Type {
 	t := &Type{Code: code}
 	switch elem, shape := code.Elem(), code.Shape(); {
 	case codeNames[elem] == "", elem >= Struct && shape > Array, elem == BoundedString && shape != 0:
-		r.fail(fmt.Errorf("0x%02x is no type", uint8(code)))
+		r.fail(fmt.Errorf("0x%02x is not a type code", uint8(code)))
 	case shape > Array, elem == BoundedString:
 		t.Bound, _ = r.Size()
 	case shape == Array && (elem == Struct || elem == Union):
 		m := r.typ(known, depth-1)
 		if m == nil || m.Code != elem {
-			r.fail(fmt.Errorf("an array of %v has another element", elem))
+			r.fail(fmt.Errorf("an array of %v has elements of another type", elem))
 			break
 		}
 		t.Members = []*Type{m}

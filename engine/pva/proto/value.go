@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-var errSelector = errors.New("a union has a value of no member of it")
+var errSelector = errors.New("a union selects a member that it does not have")
 
 // Value reads a value of type t from the payload and appends it to dst in canonical form.
 // known has the types to which the sender has given numbers, for the types inside an Any. It

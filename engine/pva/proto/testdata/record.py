@@ -1,4 +1,4 @@
-"""Records what other software says in pvAccess: python record.py [SERVER...] > NAME.txt
+"""Records pvAccess sessions of other software: python record.py [SERVER...] > NAME.txt
 
 A p4p client (PVXS) reads the PVs of a server through a proxy. The server is p4p,
 too, or a command that gets EPICS_PVAS_* and must serve PVs with the names below.
