@@ -180,7 +180,10 @@ func (o *schemaOptions) retry(ctx context.Context, log *slog.Logger, f func(cont
 		limited.Warn("creating the schema failed, will retry", "err", err)
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("giving up: %w", err)
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return fmt.Errorf("creating the schema was interrupted: %w", err)
+			}
+			return fmt.Errorf("after --timeout %v, Cassandra is still not ready: %w", o.timeout, err)
 		case <-time.After(reopenEvery):
 		}
 	}

@@ -156,7 +156,7 @@ func (s *secure) mistakes(t *testing.T, good storageOptions) {
 		},
 		"no password": {
 			func(o *storageOptions) { o.credentials = "" },
-			[]string{"none are given", "--cassandra-credentials"},
+			[]string{"no user name and password are configured", "--cassandra-credentials"},
 		},
 		"wrong datacenter": {
 			func(o *storageOptions) { o.datacenter = "moon" },
@@ -287,7 +287,7 @@ func (s *secure) rotation(t *testing.T, o storageOptions) {
 	_, err = st.Claims(t.Context(), 0)
 	g.Expect(err).NotTo(HaveOccurred(), "connections that are open stay")
 	writeFile(t, o.credentials, "password", nextPassword)
-	g.Expect(open()).To(Succeed(), "the configuration is that of before")
+	g.Expect(open()).To(Succeed(), "a new connection reads the changed Secret")
 
 	s.exec(t, "CREATE ROLE heir WITH PASSWORD = '%s' AND LOGIN = true", nextPassword)
 	s.exec(t, "GRANT ALL PERMISSIONS ON KEYSPACE %s TO heir", o.keyspace)

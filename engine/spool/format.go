@@ -28,7 +28,7 @@ var (
 	// errCorrupt is returned for bytes that no spool has written.
 	errCorrupt = errors.New("corrupt spool file")
 	// errShort is returned for an incomplete header.
-	errShort = errors.New("the spool file ends in its header")
+	errShort = errors.New("the header of the spool file is incomplete")
 
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )

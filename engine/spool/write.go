@@ -25,7 +25,7 @@ const (
 )
 
 // errCooldown is returned during the cooldown.
-var errCooldown = errors.New("the spool is not retried yet after a failure of its disk")
+var errCooldown = errors.New("the spool's disk failed; it is retried in a few seconds")
 
 // put is a call of Put: its rows, which Run writes to the disk.
 type put struct {

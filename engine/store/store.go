@@ -32,10 +32,10 @@ import (
 const MaxBlob = 20 << 20
 
 // ErrTooLarge is returned for a row whose blob is larger than MaxBlob.
-var ErrTooLarge = errors.New("blob larger than a row may be")
+var ErrTooLarge = errors.New("the blob is larger than the maximum of 20 MiB")
 
 // ErrNoTier is returned for a row on a tier that the store does not have.
-var ErrNoTier = errors.New("the store keeps nothing on this tier")
+var ErrNoTier = errors.New("the store does not have this tier")
 
 // Store keeps the rows of one archive. All methods are safe for concurrent use. The caller may
 // keep the rows that a sequence yields. A sequence holds at most one large blob in memory at a

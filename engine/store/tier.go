@@ -55,7 +55,7 @@ func ParseTier(name string) (Tier, error) {
 	if i := slices.Index(tierNames[:], name); i >= 0 {
 		return Tier(i), nil
 	}
-	return Forever, fmt.Errorf("tier %q is none of %s", name, strings.Join(tierNames[:], ", "))
+	return Forever, fmt.Errorf("unknown tier %q; the tiers are %s", name, strings.Join(tierNames[:], ", "))
 }
 
 // Valid reports whether this version knows the tier.

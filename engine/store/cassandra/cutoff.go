@@ -72,7 +72,7 @@ func (s *Store) CutoffProgress(ctx context.Context) (shardProgress []store.Cutof
 		}
 	}
 	if err := it.Close(); err != nil {
-		return nil, fmt.Errorf("reading the shards' progress to the cutoff: %w", err)
+		return nil, fmt.Errorf("reading the progress of the shards: %w", err)
 	}
 	return shardProgress, nil
 }
@@ -92,7 +92,7 @@ func (s *Store) Limit(ctx context.Context) (bytes int64, err error) {
 		if err := cql.Permitted(it.Close()); errors.Is(err, cql.ErrForbidden) {
 			return 0, nil
 		} else if err != nil {
-			return 0, fmt.Errorf("asking %v for its settings: %w", h.ConnectAddress(), err)
+			return 0, fmt.Errorf("reading the settings of node %v: %w", h.ConnectAddress(), err)
 		}
 		n, ok := dataSize(value)
 		if !ok {

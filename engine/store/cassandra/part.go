@@ -101,7 +101,7 @@ func (s *Store) getParts(ctx context.Context, p partition, size int) ([]byte, er
 		return nil, err
 	}
 	if len(blob) != size {
-		return nil, fmt.Errorf("%w: %d of %d bytes are there", ErrTorn, len(blob), size)
+		return nil, fmt.Errorf("%w: only %d of %d bytes were found", ErrTorn, len(blob), size)
 	}
 	return blob, nil
 }

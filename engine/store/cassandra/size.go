@@ -19,7 +19,7 @@ func (s *Store) Size(ctx context.Context) (int64, error) {
 			mebibytes += n
 		}
 		if err := it.Close(); err != nil {
-			return 0, fmt.Errorf("asking %v for its disk usage: %w", h.ConnectAddress(), err)
+			return 0, fmt.Errorf("reading the disk usage of node %v: %w", h.ConnectAddress(), err)
 		}
 	}
 	return mebibytes << 20, nil

@@ -82,7 +82,7 @@ func (s *Store) has(ctx context.Context, r store.Tier) (bool, error) {
 func (s *Store) need(ctx context.Context, r store.Tier) error {
 	there, err := s.has(ctx, r)
 	if err == nil && !there {
-		err = fmt.Errorf("%w: keyspace %s has no tables of tier %v; make them with `varve schema --tiers %v`",
+		err = fmt.Errorf("%w: keyspace %s has no tables of tier %v; create them with `varve schema --tiers %v`",
 			store.ErrNoTier, s.cfg.Keyspace, r, r)
 	}
 	return err

@@ -39,7 +39,7 @@ func putBlock(b *pebble.Batch, blk *store.Block, written int64) error {
 		return fmt.Errorf("a block of %s on %v: %w", blk.PV, r, store.ErrNoTier)
 	}
 	if blk.Count < 0 || blk.Count > math.MaxUint32 {
-		return fmt.Errorf("a block of %s counts %d samples", blk.PV, blk.Count)
+		return fmt.Errorf("a block of %s has the invalid count %d", blk.PV, blk.Count)
 	}
 	return errors.Join(
 		b.Set(blockKey(tableHeader, &blk.BlockKey), appendWritten(appendHeader(nil, blk), written), nil),

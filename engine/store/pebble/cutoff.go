@@ -56,7 +56,7 @@ func (s *Store) PutCutoffProgress(ctx context.Context, sp store.CutoffProgress) 
 // CutoffProgress implements store.Store.
 func (s *Store) CutoffProgress(ctx context.Context) (shardProgress []store.CutoffProgress, err error) {
 	lower := []byte{tableCutoffProgress}
-	for sp, err := range decoded(scan(ctx, s.db, lower, after(lower)), "the shards' progress to the cutoff", func(e entry) (sp store.CutoffProgress, err error) {
+	for sp, err := range decoded(scan(ctx, s.db, lower, after(lower)), "the progress of the shards", func(e entry) (sp store.CutoffProgress, err error) {
 		if len(e.key) != 5 {
 			return sp, errCorrupt
 		}

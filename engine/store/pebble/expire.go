@@ -37,7 +37,7 @@ func (s *Store) Expire(ctx context.Context, now int64) error {
 			err = e.channel(&c)
 		}
 		if err != nil {
-			return fmt.Errorf("expiring: %w", err)
+			return fmt.Errorf("deleting expired rows: %w", err)
 		}
 	}
 	return e.flush(0)

@@ -125,7 +125,7 @@ func checkVersion(db *pebble.DB) error {
 	}
 	defer closer.Close()
 	if len(v) != 4 {
-		return fmt.Errorf("reading its version: %w", errCorrupt)
+		return fmt.Errorf("reading the version of the archive: %w", errCorrupt)
 	}
 	switch got := binary.BigEndian.Uint32(v); got {
 	case Version:
@@ -133,7 +133,7 @@ func checkVersion(db *pebble.DB) error {
 	case 1, 2, 3, 4:
 		return db.Set(key, appendUint32(nil, Version), pebble.Sync)
 	default:
-		return fmt.Errorf("it has format version %d, and this program reads and writes version %d", got, Version)
+		return fmt.Errorf("the archive has format version %d, and this program reads and writes version %d", got, Version)
 	}
 }
 
@@ -147,7 +147,7 @@ func markNew(db *pebble.DB, key []byte) error {
 		return err
 	}
 	if foreign {
-		return errors.New("it holds a Pebble store that is not an archive of Varve")
+		return errors.New("the directory holds a Pebble store that is not an archive of Varve")
 	}
 	return db.Set(key, appendUint32(nil, Version), pebble.Sync)
 }

@@ -100,8 +100,12 @@ func (c Config) Complete() (Config, error) {
 		return c, fmt.Errorf("journal rows must be kept for at least 1 h, not %v", c.JournalTTL)
 	case slices.ContainsFunc(c.Tiers, func(r store.Tier) bool { return !r.Valid() }):
 		return c, fmt.Errorf("one of the tiers %v does not exist", c.Tiers)
-	case c.Timeout < 0 || c.InFlightBytes < 0 || c.ReplicationFactor < 0:
-		return c, errors.New("a timeout, bound or replication factor is negative")
+	case c.Timeout < 0:
+		return c, fmt.Errorf("the time-out must not be negative, but is %v", c.Timeout)
+	case c.InFlightBytes < 0:
+		return c, fmt.Errorf("the limit of bytes in flight must not be negative, but is %d", c.InFlightBytes)
+	case c.ReplicationFactor < 0:
+		return c, fmt.Errorf("the replication factor must not be negative, but is %d", c.ReplicationFactor)
 	}
 	return c, nil
 }

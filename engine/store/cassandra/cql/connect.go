@@ -131,7 +131,7 @@ func reason(err error) error {
 	case errors.As(err, &refused) && refused.Code() == gocql.ErrCodeCredentials && !unknowing(refused):
 		return fmt.Errorf("%w: %s", ErrCredentials, refused.Message())
 	case strings.Contains(err.Error(), "authentication required"):
-		return fmt.Errorf("%w: none are given", ErrCredentials)
+		return fmt.Errorf("%w: no user name and password are configured", ErrCredentials)
 	case ofTLS(err):
 		return fmt.Errorf("%w: %w", ErrTLS, err)
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):

@@ -18,9 +18,9 @@ var (
 	// ErrCredentials means that the user name or password is wrong or missing.
 	ErrCredentials = errors.New("cassandra refuses the user name and password")
 	// ErrForbidden means that the user lacks a permission.
-	ErrForbidden = errors.New("cassandra does not let the user do it")
+	ErrForbidden = errors.New("the user lacks a permission in Cassandra")
 	// ErrTLS means that one side does not accept the other's certificate, or does not use TLS.
-	ErrTLS = errors.New("no TLS connection that both sides trust")
+	ErrTLS = errors.New("the TLS handshake failed: check TLS and the certificates of both sides")
 )
 
 // ErrHungUp means that a node ended a connection before it answered. The node may be starting

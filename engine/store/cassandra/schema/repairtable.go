@@ -181,7 +181,7 @@ func measure(ctx context.Context, session *gocql.Session, dc string, tables []*r
 		return fmt.Errorf("reading the partitioner: %w", err)
 	}
 	if !strings.HasSuffix(partitioner, "Murmur3Partitioner") {
-		return fmt.Errorf("%w, and not of %s", errPartitioner, partitioner)
+		return fmt.Errorf("%w; this cluster uses %s", errPartitioner, partitioner)
 	}
 	for _, h := range session.GetHosts() {
 		if h.DataCenter() != dc {

@@ -76,7 +76,7 @@ func Replicate(ctx context.Context, config cql.Config, how Replication) error {
 			r.progress()
 			continue
 		case ctx.Err() != nil:
-			return fmt.Errorf("the replication of %s is not finished, and goes on from here at the next start: %w", cfg.Keyspace, ctx.Err())
+			return fmt.Errorf("the replication of %s is not finished, and continues from here at the next start: %w", cfg.Keyspace, ctx.Err())
 		case IsFinal(err):
 			return err
 		}
@@ -232,7 +232,7 @@ func (r *replicator) alter(ctx context.Context, session *gocql.Session, notes *n
 	}
 	err := setReplicas(ctx, session, s.keyspace, s.now, r.dc, to)
 	if err == nil {
-		r.log.Info("the keyspace has another number of replicas", "keyspace", s.keyspace, "replicas", to, "before", s.present)
+		r.log.Info("the number of replicas of the keyspace was changed", "keyspace", s.keyspace, "replicas", to, "before", s.present)
 	}
 	if errors.Is(err, cql.ErrForbidden) && s.keyspace != r.cfg.Keyspace {
 		r.leaveAuth(err)
@@ -351,7 +351,7 @@ func (r *replicator) alterOthers(ctx context.Context, session *gocql.Session, to
 		}
 		err = setReplicas(ctx, session, keyspace, now, r.dc, wanted)
 		if errors.Is(err, cql.ErrForbidden) {
-			r.log.Warn("a keyspace of Cassandra's own keeps its replicas", "err", err)
+			r.log.Warn("the replicas of a system keyspace cannot be changed", "err", err)
 		} else if err != nil {
 			return err
 		}

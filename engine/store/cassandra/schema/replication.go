@@ -46,11 +46,11 @@ func (r replication) of(dc string, top *cql.Topology) (int, error) {
 			return 0, fmt.Errorf("%w: it is %v; ALTER it to NetworkTopologyStrategy, and run nodetool repair --full on all nodes", ErrReplication, r)
 		}
 	} else if !r.is("NetworkTopologyStrategy") {
-		return 0, fmt.Errorf("%w: it is %v, and not by NetworkTopologyStrategy", ErrReplication, r)
+		return 0, fmt.Errorf("%w: it is %v, and not NetworkTopologyStrategy", ErrReplication, r)
 	}
 	n, err := strconv.Atoi(given)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%w: datacenter %s has no replicas of it: it is %v", ErrReplication, dc, r)
+		return 0, fmt.Errorf("%w: datacenter %s has no replicas; the replication is %v", ErrReplication, dc, r)
 	}
 	return n, nil
 }
