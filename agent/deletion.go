@@ -22,7 +22,7 @@ func (a *Agent) deleteData(ctx context.Context, index int) error {
 	for _, name := range names {
 		if err := a.deleteList(ctx, index, name); err != nil {
 			failed = err
-			a.log.Error("deleting data failed, will retry", "shard", index, "list", name, "err", err)
+			a.log.Error("deleting data failed; the agent retries", "shard", index, "list", name, "err", err)
 			continue
 		}
 		a.mu.Lock()

@@ -62,7 +62,7 @@ func (a *Agent) writeStatus(ctx context.Context, index int) error {
 }
 
 // errChanged requests another attempt.
-var errChanged = errors.New("the object has changed in the meantime")
+var errChanged = errors.New("the ArchiveShard has changed; the agent has read it again and retries")
 
 // refresh fetches the latest version of an ArchiveShard, for another attempt.
 func (a *Agent) refresh(ctx context.Context, index int) error {

@@ -85,7 +85,7 @@ func decodeState(text []byte) (st savedState, err error) {
 	head, body, _ := bytes.Cut(text, []byte("\n"))
 	sum := sha256.Sum256(body)
 	if string(head) != stateMagic+hex.EncodeToString(sum[:]) {
-		return st, errors.New("the state is damaged or has another version")
+		return st, errors.New("the state is damaged or has another version; the agent starts without it")
 	}
 	if err := json.Unmarshal(body, &st); err != nil {
 		return savedState{}, fmt.Errorf("decoding the state: %w", err)

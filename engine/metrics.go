@@ -15,7 +15,7 @@ func (e *Engine) register(reg prometheus.Registerer) {
 				return float64(count())
 			})
 	}
-	gauge("shards_held", "Shards that this engine is assigned.", func() int { return len(e.held) })
+	gauge("shards_held", "Shards that are assigned to this engine.", func() int { return len(e.held) })
 	gauge("shards_sealing", "Shards that this engine seals.", func() (n int) {
 		for range e.sealersLocked {
 			n++

@@ -100,9 +100,9 @@ func (e *Engine) Storage() string {
 			continue
 		}
 		if s := e.opts.Spool; s != nil && s.Failure() != nil {
-			return "SpoolFailing: neither the store nor the spool takes samples"
+			return "SpoolFailing: neither the store nor the spool accepts samples"
 		}
-		return "StorageAway: the store does not take samples"
+		return "StorageAway: the store does not accept samples"
 	}
 	return ""
 }

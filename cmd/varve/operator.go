@@ -44,7 +44,7 @@ It serves /metrics at --metrics-bind-address, and /healthz and /readyz at
 				return err
 			}
 			if o.Image == "" {
-				return errors.New("--image is required: it is the image of Archivers that name none")
+				return errors.New("--image is required: Archivers without an image use it")
 			}
 			logKubernetes(log)
 			o.Log = logr.FromSlogHandler(log.Handler())

@@ -18,7 +18,7 @@ var (
 	samplesPerSecond = prometheus.NewDesc("varve_operator_archiver_samples_per_second",
 		"Samples per second that the engines of an Archiver capture. A PV that two engines capture counts twice.", []string{"archiver"}, nil)
 	shardsByPhase = prometheus.NewDesc("varve_operator_archiver_shards",
-		"Shards by the phase of their engines; a shard with two engines counts for both. Moving: on the way between two living engines. Unplaced: with channels, but without an engine.",
+		"Shards by the phase of their engines; a shard with two engines counts for both. Moving: shards that move between two living engines. Unplaced: shards that have channels but no engine.",
 		[]string{"archiver", "phase"}, nil)
 )
 

@@ -92,7 +92,7 @@ func examineCarriedForward(blk *store.Block, r *sample.Run) (Kind, string) {
 	case blk.Type != r.Type:
 		return WrongHeader, fmt.Sprintf("the header has type %v, the blob %v", blk.Type, r.Type)
 	case r.Len() != 1 || blk.Count != 0:
-		return WrongHeader, fmt.Sprintf("a carried-forward sample in a block that counts %d, and holds %d", blk.Count, r.Len())
+		return WrongHeader, fmt.Sprintf("a carried-forward sample in a block with a header count of %d and %d samples", blk.Count, r.Len())
 	case blk.Start != blk.Bucket.Start() || blk.End != r.Times[0]:
 		return WrongHeader, fmt.Sprintf("a carried-forward sample of %s in a block from %s to %s",
 			stamp(r.Times[0]), stamp(blk.Start), stamp(blk.End))
@@ -115,11 +115,11 @@ func order(r *sample.Run) string {
 			begin = i
 		}
 		if r.Tags[i]&sample.CarriedForward != 0 {
-			return fmt.Sprintf("sample %d is a carried-forward one", i)
+			return fmt.Sprintf("sample %d is carried forward, but is not alone in its block", i)
 		}
 		for j := begin; j < i; j++ {
 			if a, b := r.At(j), r.At(i); a.Same(&b) {
-				return fmt.Sprintf("sample %d of %s is there twice", i, stamp(a.Time))
+				return fmt.Sprintf("sample %d of %s is repeated", i, stamp(a.Time))
 			}
 		}
 	}

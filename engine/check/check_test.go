@@ -189,14 +189,14 @@ func TestWrongBlocks(t *testing.T) {
 		}, "wrong_header: sum"},
 		"sum":       {func(a *archive) store.Block { return changed(a.block(noon+9), func(b *store.Block) { b.Sum++ }) }, "wrong_header: sum"},
 		"order":     {func(a *archive) store.Block { return wrongRun(a.block(noon+9), run(noon+9, noon+8, noon+10)) }, "wrong_order: follows"},
-		"duplicate": {func(a *archive) store.Block { return wrongRun(a.block(noon+9), run(noon+9, noon+9)) }, "wrong_order: twice"},
+		"duplicate": {func(a *archive) store.Block { return wrongRun(a.block(noon+9), run(noon+9, noon+9)) }, "wrong_order: repeated"},
 		"crosses":   {func(a *archive) store.Block { return a.block(noon+9, noon+hour) }, "wrong_bucket"},
 		"early": {func(a *archive) store.Block {
 			return changed(a.block(noon+9), func(b *store.Block) { b.Bucket = b.Bucket.Next() })
 		}, "wrong_bucket"},
 		"carried count": {func(a *archive) store.Block {
 			return changed(a.carriedForward(noon+2*hour, noon+5), func(b *store.Block) { b.Count = 1 })
-		}, "wrong_header: a carried-forward sample in a block that counts 1"},
+		}, "wrong_header: a carried-forward sample in a block with a header count of 1"},
 		"carried place": {func(a *archive) store.Block {
 			return changed(a.carriedForward(noon+2*hour, noon+hour+1), func(b *store.Block) { b.Start++ })
 		}, "wrong_header: a carried-forward sample of"},

@@ -283,10 +283,10 @@ func (g *Guard) message(s *State, d *Decision, limit, size int64) string {
 		}
 		return m
 	case NothingLeft:
-		return use + cutoff + "; what is left is younger than " + g.cfg.Limits.Youngest.String() + ", and stays"
+		return use + cutoff + "; all remaining raw samples are younger than " + g.cfg.Limits.Youngest.String() + " and stay"
 	}
 	if s.Behind > 0 {
-		cutoff += fmt.Sprintf("; %d of %d shards have not followed yet", s.Behind, g.cfg.Shards)
+		cutoff += fmt.Sprintf("; %d of %d shards have not deleted up to the cutoff yet", s.Behind, g.cfg.Shards)
 	}
 	return use + cutoff
 }

@@ -22,13 +22,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		return f.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "disk_guard", Name: name, Help: help})
 	}
 	return &metrics{
-		size:     gauge("size_bytes", "Size of the archive on its disks, where this engine decides what to give up."),
-		limit:    gauge("limit_bytes", "Size that the archive may have; 0: no limit."),
-		cutoff:   gauge("cutoff_seconds", "Unix time before which raw samples were given up for want of room; 0: none were."),
-		waiting:  gauge("waiting_bytes", "Bytes that were given up and have not become free yet."),
+		size:     gauge("size_bytes", "Size of the archive on its disks; 0 while another engine decides."),
+		limit:    gauge("limit_bytes", "Size limit of the archive; 0: no limit."),
+		cutoff:   gauge("cutoff_seconds", "Unix time before which raw samples were deleted to free disk space; 0: none."),
+		waiting:  gauge("waiting_bytes", "Deleted bytes that are not free yet."),
 		rounds:   counter("steps_total", "Times that this engine raised the cutoff."),
 		buckets:  counter("dropped_buckets_total", "Buckets of raw samples of a PV that this engine deleted."),
-		bytes:    counter("dropped_bytes_total", "Bytes of them, about, in all replicas."),
-		failures: counter("failures_total", "Looks at the archive, or deletions, that failed and are tried again."),
+		bytes:    counter("dropped_bytes_total", "Approximate bytes of raw samples that this engine deleted, in all replicas."),
+		failures: counter("failures_total", "Failed inspections of the archive and failed deletions; both are retried."),
 	}
 }

@@ -109,7 +109,7 @@ func (f *Func) Accepts(t sample.Type) error {
 	case f.takes == anything || !t.Valid():
 		return nil
 	case !hasNumbers(t):
-		return fmt.Errorf("post-processor %s needs numbers; values of type %s are not", f.text, t)
+		return fmt.Errorf("post-processor %s needs numbers; values of type %s are not numbers", f.text, t)
 	case f.takes == scalars && t.IsArray():
 		// A reader could not tell a sample from the statistics of a bin.
 		return fmt.Errorf("post-processor %s needs scalars; values of type %s are arrays", f.text, t)

@@ -55,7 +55,7 @@ func Parse(text string) (*Func, error) {
 	name, given := fields[0], fields[1:]
 	i, found := slices.BinarySearchFunc(definitions, name, func(d definition, name string) int { return strings.Compare(d.name, name) })
 	if !found {
-		return nil, fmt.Errorf("unknown post-processor %q; known are %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("unknown post-processor %q; the known post-processors are %s", name, strings.Join(names, ", "))
 	}
 	f := &Func{definition: &definitions[i], text: strings.Join(fields, "_")}
 	if len(given) > len(f.params) {

@@ -16,7 +16,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q is %s with %v", text, f, f.args)
 		}
 	}
-	const known = "; known are caplotbinning, count, deadBand, errorbar, firstFill,"
+	const known = "; the known post-processors are caplotbinning, count, deadBand, errorbar, firstFill,"
 	for text, says := range map[string]string{
 		"":                   `unknown post-processor ""` + known,
 		"average_60":         `unknown post-processor "average"` + known,

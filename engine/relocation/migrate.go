@@ -181,7 +181,7 @@ func (s *Shard) step(ctx context.Context) (cost int, err error) {
 	c := s.newCopier(m, s.putCopies)
 	found, err := c.copyBucket(ctx, m.rest[0])
 	if err != nil {
-		return c.cost, fmt.Errorf("migrating %s: %w", m.pv, err)
+		return c.cost, fmt.Errorf("migrating blocks of %s to another retention tier: %w", m.pv, err)
 	}
 	if found {
 		s.noteFound(m)

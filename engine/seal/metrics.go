@@ -33,7 +33,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		Samples:  counter("samples_total", "Samples sealed into blocks."),
 		Expired:  counter("expired_samples_total", "Samples that were too old to be kept when they were sealed."),
-		Blocks:   counter("blocks_total", "Blocks written, each time that one is written as it grows."),
+		Blocks:   counter("blocks_total", "Writes of blocks; a growing block is written several times."),
 		Bytes:    counter("bytes_total", "Bytes of blocks written."),
 		Adopted:  counter("adopted_runs_total", "Runs of samples of other writers that were sealed."),
 		Retries:  counter("retries_total", "Operations of the store that failed and were retried."),

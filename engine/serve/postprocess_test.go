@@ -26,7 +26,7 @@ func TestPostProcessors(t *testing.T) {
 	arrays.Append(&sample.Sample{Time: newYear, Bytes: make([]byte, 80)})
 	r.put("SR:WAVE", arrays, 1)
 	r.addChannel("SR:NEW", sample.Unknown, 0)
-	const known = "; known are caplotbinning, count, deadBand,"
+	const known = "; the known post-processors are caplotbinning, count, deadBand,"
 	for _, c := range []struct {
 		pv   string
 		code int
@@ -46,7 +46,7 @@ func TestPostProcessors(t *testing.T) {
 		{"mean_5(SR:NONE)", 404, "reading SR:NONE: unknown PV\n"},
 		{"lastSample(SR:TEXT)", 200, "1767225600,on,0,0,0\n"},
 		{"count_10(SR:TEXT)", 200, "1767225605,1.0,0,0,0\n"},
-		{"mean_5(SR:TEXT)", 400, "reading SR:TEXT: post-processor mean_5 needs numbers; values of type string are not\n"},
+		{"mean_5(SR:TEXT)", 400, "reading SR:TEXT: post-processor mean_5 needs numbers; values of type string are not numbers\n"},
 		{"mean_10(SR:WAVE)", 200, "1767225605,0.0,0,0,0\n"},
 		{"optimized_5(SR:WAVE)", 400, "reading SR:WAVE: post-processor optimized_5 needs scalars; values of type float64[] are arrays\n"},
 		{"optimized_500(SR:TEXT)", 400, "needs numbers"},

@@ -97,11 +97,11 @@ func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*lev
 	return r, nil
 }
 
-// reportCorrupt reports a tile that cannot be read. The tile is recomputed as far as there are
-// samples.
+// reportCorrupt reports a tile that cannot be read. The bins of the tile are recomputed
+// from the samples that still exist.
 func (s *Shard) reportCorrupt(row *store.Rollup, err error) {
 	s.cfg.Metrics.Corrupt.Inc()
-	s.cfg.Log.Error("a tile of a rollup cannot be read; it is recomputed as far as there are samples", "shard", s.cfg.Shard, "pv", row.PV, "level", row.Level.String(), "tile", int64(row.Tile), "err", err)
+	s.cfg.Log.Error("a tile of a rollup cannot be read; its bins are recomputed from the samples that still exist", "shard", s.cfg.Shard, "pv", row.PV, "level", row.Level.String(), "tile", int64(row.Tile), "err", err)
 }
 
 // feedInOrder feeds the samples of a run that are in order. It returns the index up to which

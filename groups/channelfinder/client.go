@@ -117,7 +117,7 @@ func (c *Client) readPages(ctx context.Context, base *url.URL, q query) ([]strin
 		case err != nil:
 			return nil, err
 		case len(next) > 0 && next[len(next)-1] == last:
-			return nil, errors.New("its pages never end")
+			return nil, errors.New("the service repeats a page of the answer")
 		case len(names)+len(next) > MaxChannels:
 			return nil, fmt.Errorf("the query finds more than %d channels", MaxChannels)
 		}

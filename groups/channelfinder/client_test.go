@@ -120,7 +120,7 @@ func TestErrorsNameTheCause(t *testing.T) {
 			http.Redirect(w, r, "http://other.example/ChannelFinder", http.StatusFound)
 		}, "it redirects to another host, other.example"},
 		"in circles": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }, "more than 3 times"},
-		"endless":    {func(w http.ResponseWriter, _ *http.Request) { answer(w, tagged("a", numbered(10)...)) }, "never end"},
+		"endless":    {func(w http.ResponseWriter, _ *http.Request) { answer(w, tagged("a", numbered(10)...)) }, "repeats a page"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(tc.handler))

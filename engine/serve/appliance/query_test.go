@@ -27,7 +27,7 @@ func TestErrorsOfQueriesSayWhatIsWrong(t *testing.T) {
 		{"getData.csv", "pv=X&pv=Y", http.StatusBadRequest, "parameter pv: getData.csv takes a single PV"},
 		{"getData.json", "pv=mean_600(X)", 0, ""},
 		{"getData.json", "pv=X&pp=optimized_500", 0, ""},
-		{"getData.json", "pv=X&pp=average_5", http.StatusBadRequest, `parameter pp: unknown post-processor "average"; known are caplotbinning, count,`},
+		{"getData.json", "pv=X&pp=average_5", http.StatusBadRequest, `parameter pp: unknown post-processor "average"; the known post-processors are caplotbinning, count,`},
 		{"getData.json", "pv=X&from=today", http.StatusBadRequest, "parameter from"},
 		{"getData.json", "pv=X&to=1.1.2026", http.StatusBadRequest, "parameter to"},
 		{"getData.json", "pv=X&from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", http.StatusBadRequest, "parameter from: 2026-01-02T00:00:00Z is after the parameter to"},
