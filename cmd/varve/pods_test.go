@@ -287,7 +287,7 @@ func TestAShardMovesBetweenPodsWithoutAHole(t *testing.T) {
 	p.phase("a", v1alpha1.Drained)
 	p.Expect(endA()).To(Succeed(), "an engine that holds nothing ends at once, and has stored everything")
 	p.fresh(url)
-	p.Expect(unwatch()).To(Succeed(), "Ctrl-C is how it ends")
+	p.Expect(unwatch()).To(Succeed(), "Ctrl-C ends the watch without an error")
 	p.Expect(shown.String()).To(MatchRegexp(`(?s)1 shards, 1 engines, 0 moves.*\n0 +a +b +Joining +20.*1 shards, 2 engines`))
 	if n := p.unbroken(url, since); n < 20 {
 		t.Errorf("there are only %d samples", n)
@@ -311,7 +311,7 @@ func TestAnEmbeddedArchiveStartsAgainWithoutAPIServer(t *testing.T) {
 
 	begin := time.Now()
 	p.Expect(sigterm()).To(Succeed())
-	p.Expect(time.Since(begin)).To(BeNumerically("<", 10*time.Second), "nobody could take the shards over")
+	p.Expect(time.Since(begin)).To(BeNumerically("<", 10*time.Second), "no other engine could take over the shards")
 	p.Expect(p.env.ControlPlane.APIServer.Stop()).To(Succeed())
 	url, _ = p.engine("a", "127.0.0.2", state)
 	p.fresh(url)

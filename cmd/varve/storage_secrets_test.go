@@ -55,7 +55,7 @@ func TestCredentialsAreReadFromASecret(t *testing.T) {
 		o.credentials = directory(t, test.files)
 		_, err := o.cassandra(nil, nil)
 		if err == nil || !strings.Contains(err.Error(), "--cassandra-credentials") || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: the error is %v; it want %q", name, err, test.says)
+			t.Errorf("%s: the error is %v; want %q", name, err, test.says)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestCertificatesAreReadFromASecret(t *testing.T) {
 		switch {
 		case test.says != "":
 			if err == nil || !strings.Contains(err.Error(), "--cassandra-tls-dir") || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("%s: the error is %v; it want %q", name, err, test.says)
+				t.Errorf("%s: the error is %v; want %q", name, err, test.says)
 			}
 			continue
 		case err != nil:

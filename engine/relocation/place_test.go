@@ -86,7 +86,7 @@ func TestPlaceKeepsEverySample(t *testing.T) {
 				sh.Put(t, placed)
 			}
 			if got := sh.Samples(t); len(got) != len(want) {
-				t.Fatalf("seed %d: %d samples stand on the new tier, want %d", seed, len(got), len(want))
+				t.Fatalf("seed %d: %d samples are on the new tier, want %d", seed, len(got), len(want))
 			}
 		}
 		for key := range sh {
@@ -197,7 +197,7 @@ func TestOnOtherTiers(t *testing.T) {
 		}
 	}
 	if !slices.IsSortedFunc(got, func(a, b store.Bucket) int { return int(min(1, max(-1, a.Start()-b.Start()))) }) {
-		t.Error("they are not by time")
+		t.Error("buckets are not sorted by time")
 	}
 	if days != 12 || hours < 24+24 || hours > 24+25 { // until a day from now
 		t.Errorf("%d days and %d hours", days, hours)

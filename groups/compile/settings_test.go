@@ -59,7 +59,7 @@ func TestChannelOverridesGroup(t *testing.T) {
 				Sampling: tc.group, Channels: []v1alpha1.Channel{{Name: "X", Sampling: tc.channel}},
 			})}, nil, Archive{Shards: 1}, now)
 			if diff := cmp.Diff(tc.want, *byPV(r)["X"].Settings); diff != "" {
-				t.Error(diff)
+				t.Errorf("the settings differ (-want +got):\n%s", diff)
 			}
 		})
 	}
