@@ -233,10 +233,10 @@ func TestSealingPasses(t *testing.T) {
 	}
 }
 
-// TestTheRolePassesWithoutOrders checks the leadership. A follower takes the leadership when
-// the leader is dead, and yields it to an engine that is ordered to seal. An order that
+// TestTheLeadershipPassesWithoutOrders checks the leadership. A follower takes the leadership
+// when the leader is dead, and yields it to an engine that is ordered to seal. An order that
 // changes nothing has no effect, and an old order does not bring the leadership back.
-func TestTheRolePassesWithoutOrders(t *testing.T) {
+func TestTheLeadershipPassesWithoutOrders(t *testing.T) {
 	st, ioc := openStore(t), &taps{}
 	// Engine b considers all other engines dead as soon as it checks. Engine a never does.
 	b := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond, Exclusive: true})
@@ -266,9 +266,9 @@ func TestTheRolePassesWithoutOrders(t *testing.T) {
 	wantAll(t, fleet{b, c}.reader(st), "A", sent, "in the end")
 }
 
-// TestNobodySeals checks that an engine without an order to seal seals nevertheless when
-// memory is short.
-func TestNobodySeals(t *testing.T) {
+// TestAFollowerAssistsWhenNobodySeals checks that an engine without an order to seal seals
+// nevertheless when memory is short.
+func TestAFollowerAssistsWhenNobodySeals(t *testing.T) {
 	st, ioc := openStore(t), &taps{}
 	l := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond, Memory: 1 << 18})
 	l.Apply(one(0, false, "A"))

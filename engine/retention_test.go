@@ -154,11 +154,11 @@ type change struct {
 // request, or until now. The sample must exist if, at the end of each of these periods, it was
 // at least two hours younger than the retention allowed. A user who requests a longer
 // retention must do so before the sample is deleted.
-func kept(sent time.Time, asked []change) bool {
-	for i, c := range asked {
+func kept(sent time.Time, requested []change) bool {
+	for i, c := range requested {
 		end := time.Now()
-		if i+1 < len(asked) {
-			end = asked[i+1].at
+		if i+1 < len(requested) {
+			end = requested[i+1].at
 		}
 		if c.keep != store.Forever && end.After(sent) && end.Sub(sent)+2*time.Hour > c.keep.Keep() {
 			return false
@@ -175,17 +175,17 @@ func TestLong_RetentionAtAnyTime(t *testing.T) {
 		seed := rand.Uint64()
 		inEra(t, store.Retention{}, func(t *testing.T, e *era) {
 			rng := rand.New(rand.NewPCG(seed, 0))
-			asked := []change{{time.Now(), store.Forever}}
+			requested := []change{{time.Now(), store.Forever}}
 			var sent []time.Time
 			for range 25 {
 				switch rng.IntN(4) {
 				case 0:
 					c := change{time.Now(), []store.Tier{store.Forever, store.Keep1d, store.Keep7d, store.Keep30d}[rng.IntN(4)]}
-					asked = append(asked, c)
+					requested = append(requested, c)
 					e.keep(store.Retention{Raw: c.keep})
 				case 1:
 					e.end()
-					e.begin(store.Retention{Raw: asked[len(asked)-1].keep})
+					e.begin(store.Retention{Raw: requested[len(requested)-1].keep})
 				}
 				for range rng.IntN(8) {
 					sent = append(sent, time.Now())
@@ -193,11 +193,11 @@ func TestLong_RetentionAtAnyTime(t *testing.T) {
 					testclock.Advance(time.Duration(rng.IntN(5*3600)) * time.Second)
 				}
 				testclock.Advance(20 * time.Minute)
-				e.wantKept(sent, asked, seed)
+				e.wantKept(sent, requested, seed)
 			}
 			testclock.Advance(3 * time.Hour)
 			for r := range store.Tier(store.NumTiers) {
-				if n := e.onTier(r); n != 0 && r != asked[len(asked)-1].keep {
+				if n := e.onTier(r); n != 0 && r != requested[len(requested)-1].keep {
 					t.Errorf("seed %d: at the end %d samples are left on tier %v", seed, n, r)
 				}
 			}
@@ -206,7 +206,7 @@ func TestLong_RetentionAtAnyTime(t *testing.T) {
 }
 
 // wantKept reads all samples and compares them with those that must exist.
-func (e *era) wantKept(sent []time.Time, asked []change, seed uint64) {
+func (e *era) wantKept(sent []time.Time, requested []change, seed uint64) {
 	e.t.Helper()
 	got := map[int]int{}
 	before := 0
@@ -223,8 +223,8 @@ func (e *era) wantKept(sent []time.Time, asked []change, seed uint64) {
 	}
 	for i, at := range sent {
 		n := got[i+1]
-		if n > 1 || n == 0 && (kept(at, asked) || i == len(sent)-1) {
-			e.t.Fatalf("seed %d: sample %d of %d, %v old, is read %d times; asked were %v", seed, i+1, len(sent), time.Since(at), n, asked)
+		if n > 1 || n == 0 && (kept(at, requested) || i == len(sent)-1) {
+			e.t.Fatalf("seed %d: sample %d of %d, %v old, is read %d times; the requested tiers were %v", seed, i+1, len(sent), time.Since(at), n, requested)
 		}
 	}
 }

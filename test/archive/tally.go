@@ -11,8 +11,8 @@ import (
 type Tally struct {
 	// Samples is the number of samples.
 	Samples int
-	// Lost is the number of missing steps, and Doubled is the number of duplicate samples.
-	Lost, Doubled int
+	// Lost is the number of missing steps, and Duplicated is the number of duplicate samples.
+	Lost, Duplicated int
 	// Holes are the gaps in the samples, in the order of time.
 	Holes []Hole
 	// Longest is the longest time between two samples.
@@ -37,7 +37,7 @@ func NewTally(events []Event) (t Tally) {
 		a, b := events[i-1], events[i]
 		switch steps := b.number() - a.number(); {
 		case steps == 0:
-			t.Doubled++
+			t.Duplicated++
 		case steps > 1:
 			t.Lost += steps - 1
 			t.Holes = append(t.Holes, Hole{a, b})
@@ -52,5 +52,5 @@ func (e Event) number() int { return int(math.Round(e.Value / Step)) }
 
 // String describes the tally.
 func (t Tally) String() string {
-	return fmt.Sprintf("%d samples, steps %d to %d, %d lost, %d doubled, holes %v", t.Samples, t.First, t.Last, t.Lost, t.Doubled, t.Holes)
+	return fmt.Sprintf("%d samples, steps %d to %d, %d lost, %d duplicated, holes %v", t.Samples, t.First, t.Last, t.Lost, t.Duplicated, t.Holes)
 }

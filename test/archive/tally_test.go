@@ -23,10 +23,10 @@ func counted(n int) (events []Event) {
 func TestTally(t *testing.T) {
 	whole := counted(50)
 	for _, c := range []struct {
-		name          string
-		events        []Event
-		lost, doubled int
-		longest       time.Duration
+		name             string
+		events           []Event
+		lost, duplicated int
+		longest          time.Duration
 	}{
 		{"whole", whole, 0, 0, 100 * time.Millisecond},
 		{"a hole", slices.Delete(slices.Clone(whole), 10, 15), 5, 0, 600 * time.Millisecond},
@@ -35,8 +35,8 @@ func TestTally(t *testing.T) {
 		{"a sample again, later", append(slices.Clone(whole), whole[3]), 0, 1, 100 * time.Millisecond},
 	} {
 		got := NewTally(c.events)
-		if got.Lost != c.lost || got.Doubled != c.doubled || got.Longest != c.longest || got.First != 100 || got.Last != 149 {
-			t.Errorf("%s: got %v, longest %v; want %d lost, %d doubled, longest %v", c.name, got, got.Longest, c.lost, c.doubled, c.longest)
+		if got.Lost != c.lost || got.Duplicated != c.duplicated || got.Longest != c.longest || got.First != 100 || got.Last != 149 {
+			t.Errorf("%s: got %v, longest %v; want %d lost, %d duplicated, longest %v", c.name, got, got.Longest, c.lost, c.duplicated, c.longest)
 		}
 	}
 	if got := NewTally(nil); got.Samples != 0 || got.Lost != 0 {

@@ -16,20 +16,20 @@ type line struct {
 	store.Store // nil; it provides the methods that the test does not use
 	out         *outside
 
-	mu    sync.Mutex
-	rng   *rand.Rand
-	fuse  int    // number of writes until the line breaks; 0: it does not break
-	blown func() // called when it breaks
-	dead  bool
-	away  bool
-	last  []store.JournalRow // the rows sent last
+	mu         sync.Mutex
+	rng        *rand.Rand
+	writesLeft int    // number of writes until the line breaks; 0: it does not break
+	onBreak    func() // called when it breaks
+	dead       bool
+	away       bool
+	last       []store.JournalRow // the rows sent last
 }
 
 // arm makes the line break at the n-th write from now on. If n is 0, it does not break.
-func (l *line) arm(n int, blown func()) {
+func (l *line) arm(n int, onBreak func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.fuse, l.blown = n, blown
+	l.writesLeft, l.onBreak = n, onBreak
 }
 
 // set sets the state of the line. A dead line stays dead.
@@ -58,18 +58,18 @@ func (l *line) up(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// burn counts a write. If the line breaks at this write, burn returns the function that the
-// caller must call as blown. done reports whether the store executes the write.
-func (l *line) burn() (blown func(), done bool) {
+// countWrite counts a write. If the line breaks at this write, countWrite returns the function
+// onBreak, which the caller must call. done reports whether the store executes the write.
+func (l *line) countWrite() (onBreak func(), done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.fuse == 0 {
+	if l.writesLeft == 0 {
 		return nil, true
 	}
-	if l.fuse--; l.fuse > 0 {
+	if l.writesLeft--; l.writesLeft > 0 {
 		return nil, true
 	}
-	return l.blown, l.rng.IntN(2) == 0
+	return l.onBreak, l.rng.IntN(2) == 0
 }
 
 // write makes a call that changes the store, unless the line breaks before it.
@@ -77,13 +77,13 @@ func (l *line) write(ctx context.Context, f func(context.Context, store.Store) e
 	if err := l.up(ctx); err != nil {
 		return err
 	}
-	blown, done := l.burn()
+	onBreak, done := l.countWrite()
 	var err error
 	if done {
 		err = l.out.call(f)
 	}
-	if blown != nil {
-		blown()
+	if onBreak != nil {
+		onBreak()
 		return l.up(ctx)
 	}
 	return err
@@ -116,7 +116,7 @@ func (l *line) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 	if err := l.up(ctx); err != nil {
 		return err
 	}
-	blown, done := l.burn()
+	onBreak, done := l.countWrite()
 	if !done {
 		l.mu.Lock()
 		some := make([]store.Block, 0, len(blocks))
@@ -129,8 +129,8 @@ func (l *line) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 		blocks = some
 	}
 	err := l.out.call(func(ctx context.Context, st store.Store) error { return st.PutBlocks(ctx, blocks...) })
-	if blown != nil {
-		blown()
+	if onBreak != nil {
+		onBreak()
 		return l.up(ctx)
 	}
 	return err

@@ -184,11 +184,11 @@ func (w *world) stepBreak() {
 	if e.line.isAway() {
 		return
 	}
-	what, blown := "crash", e.die
+	what, onBreak := "crash", e.die
 	if w.rng.IntN(3) == 0 {
-		what, blown = "be cut off", func() { w.cut(e) }
+		what, onBreak = "be cut off", func() { w.cut(e) }
 	}
-	e.line.arm(n, blown)
+	e.line.arm(n, onBreak)
 	w.did("engine %d will %s at write %d", e.id, what, n)
 	switch w.rng.IntN(5) {
 	case 0:

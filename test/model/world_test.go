@@ -40,7 +40,7 @@ func newWorld(t *testing.T, out *outside, seed uint64, shard int) *world {
 }
 
 func (w *world) newLine() *line {
-	return &line{out: w.out, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 0)), blown: func() {}}
+	return &line{out: w.out, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 0)), onBreak: func() {}}
 }
 
 // close shuts down all live engines.

@@ -134,7 +134,7 @@ func (s *site) checkComplete(ctx SpecContext, from, to time.Time) {
 	GinkgoHelper()
 	wrong, samples := map[string]archive.Tally{}, 0
 	for pv, t := range s.readAll(ctx, from, to) {
-		if samples += t.Samples; t.Samples == 0 || t.Lost+t.Doubled > 0 {
+		if samples += t.Samples; t.Samples == 0 || t.Lost+t.Duplicated > 0 {
 			wrong[pv] = t
 		}
 	}

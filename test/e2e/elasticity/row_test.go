@@ -73,12 +73,12 @@ func (s *site) account(name string, from, to, struck time.Time, all map[string]a
 		t := all[pv]
 		samples += t.Samples
 		r.lost += t.Lost
-		r.duplicated += t.Doubled
+		r.duplicated += t.Duplicated
 		r.gap = max(r.gap, t.Longest-time.Second/perPV)
 		if t.Samples == 0 || t.FirstTime.Sub(from) > time.Second || to.Sub(t.LastTime) > time.Second {
 			wrong = append(wrong, fmt.Sprintf("%s has samples only in a part of the window from %s to %s: %v", pv, clock(from), clock(to), t))
 		}
-		if t.Lost+t.Doubled > 0 && len(wrong) < 20 {
+		if t.Lost+t.Duplicated > 0 && len(wrong) < 20 {
 			wrong = append(wrong, fmt.Sprintf("%s: %v", pv, t))
 		}
 		if len(t.Holes) > 0 {

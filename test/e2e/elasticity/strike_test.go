@@ -44,7 +44,7 @@ func (s *site) endures(ctx SpecContext, f fault) {
 	before := s.readAll(ctx, from, until)
 	for pv, t := range before {
 		Expect(t.Samples).NotTo(BeZero(), pv)
-		Expect(t.Lost+t.Doubled).To(BeZero(), "before the fault: %s: %v", pv, t)
+		Expect(t.Lost+t.Duplicated).To(BeZero(), "before the fault: %s: %v", pv, t)
 	}
 	w := s.watch(from, until, before, strict)
 	DeferCleanup(func() { w.stop() })

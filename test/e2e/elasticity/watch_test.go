@@ -95,7 +95,7 @@ func (w *watch) checkPV(pv string) {
 	old, err := w.site.Raw(pv, w.from, w.to)
 	if w.note(begun, err) {
 		got, want := archive.NewTally(old), w.before[pv]
-		if got.First != want.First || got.Last != want.Last || got.Lost+got.Doubled != 0 {
+		if got.First != want.First || got.Last != want.Last || got.Lost+got.Duplicated != 0 {
 			w.reportWrong("%s from %v to %v, which was complete before the fault: %v", pv, clock(w.from), clock(w.to), got)
 		}
 	}
@@ -109,7 +109,7 @@ func (w *watch) checkPV(pv string) {
 	if !w.note(begun, err) {
 		return
 	}
-	if got := archive.NewTally(recent); got.Doubled != 0 || w.strict && got.Lost != 0 {
+	if got := archive.NewTally(recent); got.Duplicated != 0 || w.strict && got.Lost != 0 {
 		w.reportWrong("%s from %v to %v: %v", pv, clock(from), clock(to), got)
 	}
 }
