@@ -47,7 +47,7 @@ type podCost struct {
 // it first deletes the pods with the lowest cost. These pods have the least load to hand over.
 func (r *Reconciler) writeCosts(ctx context.Context, a *v1alpha1.Archiver, in *archiverstatus.Input) error {
 	name := client.ObjectKeyFromObject(a)
-	if _, users := a.Spec.Engines.PodAnnotations[corev1.PodDeletionCost]; users || !in.Settled || r.costs.Since(name) < costInterval {
+	if _, users := a.Spec.Engines.PodAnnotations[corev1.PodDeletionCost]; users || !in.Synced || r.costs.Since(name) < costInterval {
 		return nil
 	}
 	wrong := wrongCosts(in.Pods, in.Fleet)

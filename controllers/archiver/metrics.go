@@ -40,7 +40,7 @@ type archiverFigures struct {
 // not report, so that an autoscaler does not mistake a missing report for idleness.
 func (m *archiverMetrics) observe(archiver types.NamespacedName, in *archiverstatus.Input) {
 	samples, known := samplesOf(in.Fleet)
-	figures := archiverFigures{samples, known && in.Settled, phasesOf(in.Shards)}
+	figures := archiverFigures{samples, known && in.Synced, phasesOf(in.Shards)}
 	figures.phases["Moving"], figures.phases["Unplaced"] = in.Moving, in.Unplaced
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -48,7 +48,7 @@ func TestArchiverMetrics(t *testing.T) {
 	}
 	main := types.NamespacedName{Namespace: "lab", Name: "main"}
 	in := archiverstatus.Input{
-		Settled: true, Moving: 1, Unplaced: 2,
+		Synced: true, Moving: 1, Unplaced: 2,
 		Fleet: []fleet.Engine{
 			reporting("a", v1alpha1.Capturing, 1000), reporting("b", v1alpha1.Capturing, 500), reporting("c", v1alpha1.Joining, 70), {Name: "starting"},
 		},
@@ -97,7 +97,7 @@ func TestOperatorServesTheSeriesOfKEDASamples(t *testing.T) {
 	var m archiverMetrics
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(&m)
-	m.observe(types.NamespacedName{Namespace: "epics", Name: "main"}, &archiverstatus.Input{Settled: true})
+	m.observe(types.NamespacedName{Namespace: "epics", Name: "main"}, &archiverstatus.Input{Synced: true})
 	w := httptest.NewRecorder()
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	files, err := filepath.Glob("../../config/samples/keda/*.yaml")

@@ -20,7 +20,7 @@ import (
 
 // observe gathers the input of the status.
 func (r *Reconciler) observe(ctx context.Context, a *v1alpha1.Archiver, live map[childKey]client.Object) (archiverstatus.Input, error) {
-	in := archiverstatus.Input{Archiver: a, Settled: r.Fleet.Synced(), Now: time.Now()}
+	in := archiverstatus.Input{Archiver: a, Synced: r.Fleet.Synced(), Now: time.Now()}
 	in.Engines, _ = live[childKey{"Deployment", render.EngineName(a.Name)}].(*appsv1.Deployment)
 	in.Retrieval, _ = live[childKey{"Deployment", render.RetrievalName(a.Name)}].(*appsv1.Deployment)
 	in.Autoscaler, _ = live[childKey{"HorizontalPodAutoscaler", render.EngineName(a.Name)}].(*autoscalingv2.HorizontalPodAutoscaler)

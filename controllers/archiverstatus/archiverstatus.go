@@ -55,9 +55,9 @@ type Input struct {
 
 	// Fleet are the engines and their reports.
 	Fleet []fleet.Engine
-	// Settled is set when the operator has run long enough to have a report of every engine.
+	// Synced is set when the operator has run long enough to have a report of every engine.
 	// Until then, Compute keeps the numbers of the last status.
-	Settled bool
+	Synced bool
 
 	Now time.Time
 }

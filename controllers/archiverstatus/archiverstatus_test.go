@@ -58,8 +58,8 @@ func healthy() Input {
 			{Name: "a", Ready: true, Report: reporting(40, 1234.5)},
 			{Name: "b", Ready: true, Report: reporting(50, 0.025)},
 		},
-		Settled: true,
-		Now:     now,
+		Synced: true,
+		Now:    now,
 	}
 }
 
@@ -164,7 +164,7 @@ func TestConditionsFollowObservations(t *testing.T) {
 
 		{"an engine does not report", func(in *Input) { in.Fleet[0].Report = nil },
 			v1alpha1.ConditionDegraded, "True NoReport", "1 engine is ready but unreachable"},
-		{"no report after an operator restart", func(in *Input) { in.Fleet[0].Report, in.Settled = nil, false },
+		{"no report after an operator restart", func(in *Input) { in.Fleet[0].Report, in.Synced = nil, false },
 			v1alpha1.ConditionDegraded, "False AsExpected", ""},
 		{"a new engine", func(in *Input) {
 			in.Fleet[0].Report = nil
@@ -265,7 +265,7 @@ func TestOperatorRestartKeepsStatus(t *testing.T) {
 	before := Compute(in)
 	in.Archiver.Status = &before
 	in.Fleet[0].Report, in.Fleet[1].Report = nil, nil
-	in.Settled = false
+	in.Synced = false
 	in.Now = now.Add(time.Hour)
 	if Changed(&before, Compute(in), time.Hour) {
 		t.Errorf("before and after:\n%+v\n%+v", before, Compute(in))

@@ -36,7 +36,7 @@ func circuitsOf(in *Input) []v1alpha1.CircuitCount {
 // the first report it returns the IOCs of the last status.
 func worstCircuits(in *Input) []v1alpha1.CircuitCount {
 	all := circuitsOf(in)
-	if old := in.Archiver.Status; len(all) == 0 && !in.Settled && old != nil {
+	if old := in.Archiver.Status; len(all) == 0 && !in.Synced && old != nil {
 		return slices.Clone(old.WorstCircuits)
 	}
 	all = slices.DeleteFunc(all, func(c v1alpha1.CircuitCount) bool { return c.Circuits < 2 })

@@ -20,12 +20,12 @@ func TestWorstCircuitsAreListed(t *testing.T) {
 	if !slices.Equal(s.WorstCircuits, want) {
 		t.Errorf("got %v, want %v", s.WorstCircuits, want)
 	}
-	in.Archiver.Status, in.Settled = &s, false
+	in.Archiver.Status, in.Synced = &s, false
 	in.Fleet[0].Report, in.Fleet[1].Report = nil, nil
 	if got := Compute(in).WorstCircuits; !slices.Equal(got, want) {
 		t.Errorf("before the first report %v, want %v", got, want)
 	}
-	in.Settled = true
+	in.Synced = true
 	if got := Compute(in).WorstCircuits; len(got) != 0 {
 		t.Errorf("without reports: got %v", got)
 	}

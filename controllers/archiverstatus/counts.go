@@ -10,7 +10,7 @@ import (
 )
 
 // counts sums up the reports of the engines. If there is no report, it returns the numbers of
-// the last status until Input.Settled is set.
+// the last status until Input.Synced is set.
 func counts(in *Input) (*v1alpha1.ChannelCounts, *v1alpha1.Rates) {
 	var groups []report.Group
 	reports := 0
@@ -28,7 +28,7 @@ func counts(in *Input) (*v1alpha1.ChannelCounts, *v1alpha1.Rates) {
 	if in.Archiver.Status != nil {
 		old = *in.Archiver.Status.DeepCopy()
 	}
-	if reports == 0 && !in.Settled && old.Channels != nil && old.Rates != nil {
+	if reports == 0 && !in.Synced && old.Channels != nil && old.Rates != nil {
 		old.Channels.Total = total
 		return old.Channels, old.Rates
 	}

@@ -98,7 +98,7 @@ func storageProblem(in *Input) []problem {
 
 // noReports counts the engines that Kubernetes can reach but the operator cannot reach.
 func noReports(in *Input) []problem {
-	if !in.Settled {
+	if !in.Synced {
 		return nil
 	}
 	n := 0

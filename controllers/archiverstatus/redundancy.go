@@ -47,7 +47,7 @@ func redundancy(in *Input) *v1alpha1.RedundancyStatus {
 			bytes += r.Second.BytesPerDay
 		}
 	}
-	if reports == 0 && !in.Settled {
+	if reports == 0 && !in.Synced {
 		out.Circuits, out.BytesPerDay = old.Circuits, old.BytesPerDay
 		return &out
 	}

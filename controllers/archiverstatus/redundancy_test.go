@@ -87,7 +87,7 @@ func TestRedundancyCountsSecondEngines(t *testing.T) {
 	for i := range in.Fleet {
 		in.Fleet[i].Report = nil
 	}
-	in.Settled = false
+	in.Synced = false
 	if again := Compute(in); *again.Redundancy != *status.Redundancy {
 		t.Errorf("after an operator restart: %+v", again.Redundancy)
 	}

@@ -17,12 +17,12 @@ func storageReady(in *Input) metav1.Condition {
 		c.Status, c.Reason, c.Message = status, reason, message
 		return c
 	}
-	away, reports := storageAway(in)
+	failure, reports := storageError(in)
 	embedded := render.Embedded(in.Archiver)
 	switch {
-	case reports > 0 && away == "" && embedded:
+	case reports > 0 && failure == "" && embedded:
 		return set(metav1.ConditionTrue, v1alpha1.ReasonEmbedded, "the engine writes to its volume")
-	case reports > 0 && away == "":
+	case reports > 0 && failure == "":
 		return set(metav1.ConditionTrue, v1alpha1.ReasonConnected, "engines write to Cassandra")
 	case nodesMissing(in) != nil:
 		c := nodesMissing(in)
@@ -32,18 +32,18 @@ func storageReady(in *Input) metav1.Condition {
 			return set(metav1.ConditionFalse, v1alpha1.ReasonSchemaFailed, "creating the tables in Cassandra failed and is retried: "+failed)
 		}
 		return set(metav1.ConditionFalse, v1alpha1.ReasonWaitingForSchema, "the tables are being created in Cassandra")
-	case away != "":
-		return set(metav1.ConditionFalse, v1alpha1.ReasonAway, "engines cannot write to the storage and keep samples in memory: "+away)
+	case failure != "":
+		return set(metav1.ConditionFalse, v1alpha1.ReasonAway, "engines cannot write to the storage and keep samples in memory: "+failure)
 	}
-	if old := previous(in.Archiver, c.Type); old != nil && !in.Settled {
+	if old := previous(in.Archiver, c.Type); old != nil && !in.Synced {
 		return set(old.Status, old.Reason, old.Message)
 	}
 	return set(metav1.ConditionUnknown, v1alpha1.ReasonWaitingForEngine, "no engine has reported")
 }
 
-// storageAway returns the error of an engine that cannot write, and the number of engines that
+// storageError returns the error of an engine that cannot write, and the number of engines that
 // reported. If there are several errors, it returns the first in alphabetical order.
-func storageAway(in *Input) (message string, reports int) {
+func storageError(in *Input) (message string, reports int) {
 	for i := range in.Fleet {
 		r := in.Fleet[i].Report
 		if r == nil {

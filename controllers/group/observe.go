@@ -14,7 +14,7 @@ import (
 
 // observe gathers the input of the status.
 func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.ArchiveGroup) (groupstatus.Input, error) {
-	in := groupstatus.Input{Group: group, Starting: !r.Fleet.Synced(), Now: time.Now()}
+	in := groupstatus.Input{Group: group, Synced: r.Fleet.Synced(), Now: time.Now()}
 	archiver := wakeup.ArchiverOfGroup(group)
 	switch err := r.Client.Get(ctx, archiver, &v1alpha1.Archiver{}); {
 	case apierrors.IsNotFound(err):

@@ -144,7 +144,7 @@ func degraded(in Input) (state, bool) {
 		}
 		texts = append(texts, text)
 	}
-	return isTrue(v1alpha1.ReasonProblems, some(texts, total, "problem", ": "))
+	return isTrue(v1alpha1.ReasonProblems, summarize(texts, total, "problem", ": "))
 }
 
 func conflicted(in Input) (state, bool) {
@@ -169,7 +169,7 @@ func conflicted(in Input) (state, bool) {
 		}
 		texts = append(texts, text+")")
 	}
-	return isTrue(reason, some(texts, total, "PV", intro))
+	return isTrue(reason, summarize(texts, total, "PV", intro))
 }
 
 func expired(in Input) (state, bool) {
@@ -197,8 +197,8 @@ func retentionApplied(in Input) (state, bool) {
 	return isTrue(v1alpha1.ReasonApplied, text)
 }
 
-// some returns the number of texts and the first few of them.
-func some(texts []string, total int, noun, intro string) string {
+// summarize returns the number of texts and the first few of them.
+func summarize(texts []string, total int, noun, intro string) string {
 	const most, longest = 3, 400
 	var b strings.Builder
 	b.WriteString(count(total, noun) + intro)

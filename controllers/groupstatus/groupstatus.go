@@ -38,10 +38,10 @@ type Input struct {
 	Outdated, Unplaced int
 	// Reports are the reports of the Archiver's engines.
 	Reports []report.Report
-	// Starting is set while the operator has not polled the engines yet. Compute then keeps the
+	// Synced is set when the operator has polled the engines. Until then, Compute keeps the
 	// numbers of the last status.
-	Starting bool
-	Now      time.Time
+	Synced bool
+	Now    time.Time
 }
 
 // Compute returns the new status of the group.
@@ -59,7 +59,7 @@ func Compute(in Input) v1alpha1.ArchiveGroupStatus {
 		out.Channels, out.Rates, out.WorstChannels = nil, nil, nil
 	case in.Compiled != nil:
 		total := int32(in.Compiled.Channels)
-		if !in.Starting {
+		if in.Synced {
 			out.Channels, out.Rates = figures.Sum(in.groupReports(), total, out.Rates)
 			out.WorstChannels = worst(in)
 		} else if out.Channels == nil {

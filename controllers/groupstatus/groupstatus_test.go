@@ -28,6 +28,7 @@ func good(changes ...func(*Input)) Input {
 		ArchiverFound:      true,
 		Compiled:           &compile.Group{Channels: 3, ByShard: map[int]int{1: 2, 5: 1}},
 		CompiledGeneration: 7,
+		Synced:             true,
 		Now:                now,
 	}
 	for _, change := range changes {
@@ -255,7 +256,7 @@ func TestOperatorRestartChangesNothing(t *testing.T) {
 		in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 5, Worst: []report.Channel{{PV: "SR:A", Reason: "Disconnected"}}})
 	})
 	before := Compute(in)
-	in.Group.Status, in.Reports, in.Starting = &before, nil, true
+	in.Group.Status, in.Reports, in.Synced = &before, nil, false
 	compiled := in.Compiled
 	in.Compiled, in.CompiledGeneration = nil, 0
 	if s := Compute(in); Changed(&before, s, time.Hour) {
