@@ -88,9 +88,9 @@ func (c *circuit) Ready() bool {
 // RequestLost implements search.Circuit. It sends SEARCH, because some channels may have moved
 // to another server, or CREATE_CHAN if the server does not accept SEARCH over TCP.
 func (c *circuit) RequestLost(names []*search.Entry) {
-	lost, takesSearches := c.Lost(names)
+	lost, acceptsSearches := c.Lost(names)
 	switch {
-	case !takesSearches:
+	case !acceptsSearches:
 		for _, e := range lost {
 			c.client.kernel.Found(client.Answer{ID: e.ID, Server: c.Server})
 		}

@@ -70,11 +70,11 @@ type Link struct {
 
 	// greeted is closed, under Kernel.mu, when the server has greeted the client.
 	greeted chan struct{}
-	// up means that the circuit was connected. takesSearches means that the server accepts
+	// up means that the circuit was connected. acceptsSearches means that the server accepts
 	// searches over TCP. pinned means that the circuit stays open without channels. Kernel.mu
 	// guards these fields and identity.
-	up, takesSearches, pinned bool
-	identity                  string // from the server's latest answer
+	up, acceptsSearches, pinned bool
+	identity                    string // from the server's latest answer
 }
 
 // NewLink returns the Link of a circuit. The circuit uses conn, or connects by itself if conn
@@ -198,7 +198,7 @@ func (l *Link) IsUp() bool {
 // SetGreeted records that the server has greeted the client, and whether the server accepts
 // searches over TCP. If a name server accepts them, the client searches for all names at once.
 // Otherwise the client cannot use the name server, and neither can libca.
-func (l *Link) SetGreeted(takesSearches bool) {
+func (l *Link) SetGreeted(acceptsSearches bool) {
 	l.kernel.mu.Lock()
 	defer l.kernel.mu.Unlock()
 	select {
@@ -207,10 +207,10 @@ func (l *Link) SetGreeted(takesSearches bool) {
 	default:
 	}
 	close(l.greeted)
-	l.up, l.takesSearches = true, takesSearches
+	l.up, l.acceptsSearches = true, acceptsSearches
 	switch {
 	case !l.pinned:
-	case takesSearches:
+	case acceptsSearches:
 		l.kernel.hastenLocked()
 	default:
 		l.kernel.config.Log.Warn("name server does not accept searches over TCP; remove it from the list", "server", l.Server)
@@ -222,7 +222,7 @@ func (l *Link) Greeted() <-chan struct{} { return l.greeted }
 
 // Lost returns those of the names that are still lost at the server, and whether the server
 // accepts searches over TCP.
-func (l *Link) Lost(names []*search.Entry) (lost []*search.Entry, takesSearches bool) {
+func (l *Link) Lost(names []*search.Entry) (lost []*search.Entry, acceptsSearches bool) {
 	l.kernel.mu.Lock()
 	defer l.kernel.mu.Unlock()
 	for _, e := range names {
@@ -230,7 +230,7 @@ func (l *Link) Lost(names []*search.Entry) (lost []*search.Entry, takesSearches 
 			lost = append(lost, e)
 		}
 	}
-	return lost, l.takesSearches
+	return lost, l.acceptsSearches
 }
 
 // EndUnlessPinned ends the circuit as idle, unless it is to a name server.
@@ -252,8 +252,8 @@ func (l *Link) Idle() bool { return errors.Is(context.Cause(l.ctx), errIdle) }
 // PinLocked implements search.NameCircuit.
 func (l *Link) PinLocked() { l.pinned = true }
 
-// TakesSearchesLocked implements search.NameCircuit.
-func (l *Link) TakesSearchesLocked() bool { return l.takesSearches && l.ctx.Err() == nil }
+// AcceptsSearchesLocked implements search.NameCircuit.
+func (l *Link) AcceptsSearchesLocked() bool { return l.acceptsSearches && l.ctx.Err() == nil }
 
 // End implements search.NameCircuit.
 func (l *Link) End() (up bool, cause error) {

@@ -36,8 +36,8 @@ func (l *Limits) low() int64  { return int64(l.Low * float64(l.Bytes)) }
 type State struct {
 	// Cutoff is the current cutoff, or the zero value if nothing was ever deleted.
 	Cutoff store.Cutoff
-	// Given is the number of bytes that all shards have deleted since the archive began.
-	Given int64
+	// Deleted is the number of bytes that all shards have deleted since the archive began.
+	Deleted int64
 	// Behind is the number of shards that have not followed the cutoff yet.
 	Behind int
 	// Begins is the approximate time of the oldest raw samples, in ns since 1970.
@@ -87,9 +87,9 @@ type Decision struct {
 const (
 	// shortest is the minimum length of a step.
 	shortest = time.Hour
-	// settled limits the deleted bytes that may never show up as free space: at most one part
-	// in settled, because sizes are not exact.
-	settled = 10
+	// toleratedShare limits the deleted bytes that may never show up as free space: at most
+	// one part in toleratedShare, because sizes are not exact.
+	toleratedShare = 10
 )
 
 // Decide decides what to do about an archive of the given size.
@@ -121,14 +121,14 @@ func Decide(s State, l Limits, size int64, now time.Time) Decision {
 // account computes how many of the deleted bytes are not free yet.
 func (d *Decision) account(s *State, size int64) {
 	f := &d.Cutoff
-	given := max(0, s.Given-f.Settled)
-	if given == 0 {
+	deleted := max(0, s.Deleted-f.Settled)
+	if deleted == 0 {
 		return
 	}
 	f.Peak = max(f.Peak, size)
-	d.Waiting = max(0, given-(f.Peak-size))
-	if s.Behind == 0 && d.Waiting <= given/settled {
-		d.Waiting, f.Settled, f.Peak = 0, s.Given, size
+	d.Waiting = max(0, deleted-(f.Peak-size))
+	if s.Behind == 0 && d.Waiting <= deleted/toleratedShare {
+		d.Waiting, f.Settled, f.Peak = 0, s.Deleted, size
 	}
 }
 
@@ -145,8 +145,8 @@ func (d *Decision) raise(s *State, l *Limits, size int64, now time.Time) {
 		return
 	}
 	f := &d.Cutoff
-	if s.Given <= f.Settled {
-		f.Settled, f.Peak = s.Given, size
+	if s.Deleted <= f.Settled {
+		f.Settled, f.Peak = s.Deleted, size
 	}
 	length := min(stepFor(s.Last, d.Need, size, now.Sub(time.Unix(0, begins)), room), room)
 	f.Before = begins + int64(length.Truncate(time.Minute))

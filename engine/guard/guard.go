@@ -92,7 +92,7 @@ type Guard struct {
 // taken is the latest step of this engine.
 type taken struct {
 	from, to int64 // cutoffs
-	given    int64 // deleted by all shards before the step
+	deleted  int64 // deleted by all shards before the step
 }
 
 // New returns a guard. Run starts its work.
@@ -197,10 +197,10 @@ func (g *Guard) decide(ctx context.Context, f store.Cutoff, shardProgress []stor
 		}
 	}
 	for _, sp := range shardProgress {
-		s.Given += sp.Bytes
+		s.Deleted += sp.Bytes
 	}
 	if g.last.to == f.Before && g.last.to != 0 {
-		s.Last = Step{Length: time.Duration(g.last.to - g.last.from), Bytes: s.Given - g.last.given}
+		s.Last = Step{Length: time.Duration(g.last.to - g.last.from), Bytes: s.Deleted - g.last.deleted}
 	}
 	d := Decide(s, limits, size, time.Now())
 	if f.Before == 0 && d.Reason == NothingLeft {
@@ -230,7 +230,7 @@ func (g *Guard) act(ctx context.Context, s *State, d *Decision, limit, size int6
 	st := Status{Reason: d.Reason, Size: size, Limit: limit, Waiting: d.Waiting, Cutoff: d.Cutoff.Before}
 	if d.Raised {
 		d.Cutoff.By = g.cfg.Engine
-		g.last = taken{from: max(s.Begins, s.Cutoff.Before), to: d.Cutoff.Before, given: s.Given}
+		g.last = taken{from: max(s.Begins, s.Cutoff.Before), to: d.Cutoff.Before, deleted: s.Deleted}
 		g.metrics.rounds.Inc()
 		g.cfg.Log.Warn("the disk guard deletes the oldest raw samples because the archive is near its size limit", "before", when(d.Cutoff.Before),
 			"size", size, "limit", limit, "need", d.Need, "waiting", d.Waiting)

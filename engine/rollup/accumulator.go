@@ -123,7 +123,7 @@ func (a *Accumulator) Add(dst []Bin, r *sample.Run, from, to int) []Bin {
 	for from < to {
 		t := r.Times[from]
 		if a.begun && t > a.at {
-			dst = a.settle(dst)
+			dst = a.applyGroup(dst)
 		}
 		if len(a.group) == 0 && r.Type.Numeric() {
 			next := 0
@@ -152,7 +152,7 @@ func (a *Accumulator) Close(dst []Bin, before int64) []Bin {
 	if len(a.group) == 0 || Floor(a.at, a.width)+a.width > before {
 		return dst
 	}
-	return a.finish(a.settle(dst))
+	return a.finish(a.applyGroup(dst))
 }
 
 func valueOf(r *sample.Run, i int) value {
@@ -191,8 +191,8 @@ func undefined(t sample.Tag) bool {
 // finite reports whether v is neither NaN nor an infinity.
 func finite(v float64) bool { return v-v == 0 }
 
-// settle applies the samples of the group to their bin.
-func (a *Accumulator) settle(dst []Bin) []Bin {
+// applyGroup applies the samples of the group to their bin.
+func (a *Accumulator) applyGroup(dst []Bin) []Bin {
 	if len(a.group) == 0 {
 		return dst
 	}

@@ -11,7 +11,7 @@ import (
 // with no other sample. fast returns the index of the first sample that it did not add. The
 // run must have a sample at index to.
 //
-// fast does what settle does for a group of one sample, in the same order, but keeps the
+// fast does what applyGroup does for a group of one sample, in the same order, but keeps the
 // changing fields in registers.
 func (a *Accumulator) fast(dst []Bin, r *sample.Run, from, to int) ([]Bin, int) {
 	b, h := &a.bin, &a.held

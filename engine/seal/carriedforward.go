@@ -17,7 +17,7 @@ const carryBytes = 16 << 10
 // carrying holds what a series knows about carried-forward samples.
 type carrying struct {
 	carriedForward int64 // start of the latest bucket that has its carried-forward sample
-	of             int64 // the time of that sample
+	carriedTime    int64 // the time of that sample
 	begun          int64 // start of the latest bucket that has any block
 	unsure         bool  // other sealers may have sealed samples, or begun buckets
 	late           []lateRun
@@ -58,10 +58,10 @@ func toCarry(r *sample.Run, i int) sample.Sample {
 // of the sample. If the value would expire before the copy, fillValues adds it.
 func (s *series) carry(b store.Bucket) []store.Block {
 	s.begun = max(s.begun, b.Start())
-	if s.lastType == sample.Unknown || s.last.Time >= b.Start() || s.carriedForward > b.Start() || s.carriedForward == b.Start() && s.of >= s.last.Time {
+	if s.lastType == sample.Unknown || s.last.Time >= b.Start() || s.carriedForward > b.Start() || s.carriedForward == b.Start() && s.carriedTime >= s.last.Time {
 		return nil
 	}
-	s.carriedForward, s.of = b.Start(), s.last.Time
+	s.carriedForward, s.carriedTime = b.Start(), s.last.Time
 	r := &sample.Run{Type: s.lastType}
 	r.Append(&s.last)
 	return []store.Block{s.carryInto(b, r)}

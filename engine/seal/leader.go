@@ -147,10 +147,10 @@ func (s *Shard) isVacant(claims []store.Claim) bool {
 // writes to the claim that the engine assists. The leader therefore knows before the next call
 // that other engines write too.
 func (s *Shard) assist(ctx context.Context) error {
-	if s.term != store.Helps {
-		err := s.shardJournal.SetSealing(ctx, store.Helps)
+	if s.term != store.Assists {
+		err := s.shardJournal.SetSealing(ctx, store.Assists)
 		if err == nil {
-			s.term = store.Helps
+			s.term = store.Assists
 		}
 		return err
 	}

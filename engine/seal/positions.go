@@ -32,8 +32,8 @@ func (p *positions) noteRaised(w store.WriterID, to store.Position) {
 
 // compare returns what other sealers have done since the previous read of the claims. After
 // the first read it reports no changes, because this sealer knows nothing about any PV yet.
-func (p *positions) compare(claims []store.Claim) *tiling.News {
-	n := &tiling.News{At: p.at, Before: p.before}
+func (p *positions) compare(claims []store.Claim) *tiling.OtherSealers {
+	n := &tiling.OtherSealers{At: p.at, Before: p.before}
 	if p.sealed == nil {
 		return n
 	}
@@ -58,12 +58,12 @@ func (s *Shard) reviseAfterOthers(ctx context.Context, claims []store.Claim) err
 	for _, c := range claims {
 		sealed[c.Writer] = c.Sealed
 	}
-	news := s.positions.compare(claims)
-	news.Others = s.hasOtherSealers(claims)
-	if news.Any() {
+	seen := s.positions.compare(claims)
+	seen.Others = s.hasOtherSealers(claims)
+	if seen.Any() {
 		s.distrustSeries()
 	}
-	if err := s.tiles.Revise(ctx, news); err != nil {
+	if err := s.tiles.Revise(ctx, seen); err != nil {
 		return err
 	}
 	s.positions.sealed = sealed

@@ -94,22 +94,22 @@ func (s *series) remember(r *sample.Run, i int) {
 func (s *series) planBucket(b store.Bucket, r *sample.Run, from, to int) []store.Block {
 	o := s.open
 	if o != nil && o.Bucket > b { // all samples are late
-		return s.closed(b, r, from, to)
+		return s.encodeLate(b, r, from, to)
 	}
 	if o == nil || o.Bucket != b || o.Type != r.Type {
 		s.open = nil
 		return s.grow(b, r, from, to)
 	}
 	late := from + sort.Search(to-from, func(i int) bool { return r.Times[from+i] >= o.End })
-	blocks := s.closed(b, r, from, late)
+	blocks := s.encodeLate(b, r, from, late)
 	if late == to {
 		return blocks
 	}
 	return append(blocks, s.grow(b, r, late, to)...)
 }
 
-// closed returns blocks for late samples. No samples are added to these blocks later.
-func (s *series) closed(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
+// encodeLate returns blocks for late samples. No samples are added to these blocks later.
+func (s *series) encodeLate(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
 	for from < to {
 		next := from + fits(r, from, to)
 		blocks = append(blocks, layout.Encode(s.newKey(b, r.Times[from]), r, from, next))

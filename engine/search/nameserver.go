@@ -14,10 +14,10 @@ import (
 // NameCircuit is a circuit to a name server. The server's own channels use it too, but it
 // stays open without channels.
 type NameCircuit interface {
-	// PinLocked keeps the circuit open without channels, and TakesSearchesLocked reports
+	// PinLocked keeps the circuit open without channels, and AcceptsSearchesLocked reports
 	// whether the server accepts searches now. The lock is NameServerConfig.Mu.
 	PinLocked()
-	TakesSearchesLocked() bool
+	AcceptsSearchesLocked() bool
 	// SendSearches sends searches for the names of batches.
 	SendSearches(batches []Batch)
 	// Done returns a channel that is closed when the circuit has ended. End then reports
@@ -71,7 +71,7 @@ func NewNameServers(list []string, config NameServerConfig) (*NameServers, error
 func (n *NameServers) ReadyLocked() []NameCircuit {
 	var out []NameCircuit
 	for _, s := range n.servers {
-		if s.circuit != nil && s.circuit.TakesSearchesLocked() {
+		if s.circuit != nil && s.circuit.AcceptsSearchesLocked() {
 			out = append(out, s.circuit)
 		}
 	}
@@ -141,7 +141,7 @@ func (n *NameServers) pin(s *nameServer, address netip.AddrPort) (circuit NameCi
 	}
 	s.circuit = circuit
 	circuit.PinLocked()
-	if circuit.TakesSearchesLocked() { // otherwise the circuit hastens the search when the server accepts searches
+	if circuit.AcceptsSearchesLocked() { // otherwise the circuit hastens the search when the server accepts searches
 		n.Hasten()
 	}
 	return circuit, true

@@ -18,11 +18,11 @@ type named struct {
 	done       chan struct{}
 }
 
-func (n *named) PinLocked()                { n.pinned = true }
-func (n *named) TakesSearchesLocked() bool { return n.up }
-func (n *named) SendSearches([]Batch)      {}
-func (n *named) Done() <-chan struct{}     { return n.done }
-func (n *named) End() (bool, error)        { return n.up, errors.New("it ended") }
+func (n *named) PinLocked()                  { n.pinned = true }
+func (n *named) AcceptsSearchesLocked() bool { return n.up }
+func (n *named) SendSearches([]Batch)        {}
+func (n *named) Done() <-chan struct{}       { return n.done }
+func (n *named) End() (bool, error)          { return n.up, errors.New("it ended") }
 
 func TestNameServerIsConnectedToAgainAndItsAddressesTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

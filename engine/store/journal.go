@@ -82,9 +82,9 @@ const (
 	// Follows means that the engine is a follower: it releases its samples once the leader has
 	// sealed them.
 	Follows Term = 0
-	// Helps means that the engine is a follower that assists: it seals its own rows when
+	// Assists means that the engine is a follower that assists: it seals its own rows when
 	// memory is short.
-	Helps Term = 1
+	Assists Term = 1
 	// FirstTerm is the lowest term of a leader.
 	FirstTerm Term = 2
 )

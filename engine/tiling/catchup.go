@@ -34,7 +34,7 @@ const (
 func (s *Shard) Complete(ctx context.Context) error {
 	var todo []*series
 	for _, ser := range s.series {
-		if len(ser.levels) > 0 && (s.hasEnded(ser) || slices.ContainsFunc(ser.levels, func(r *level) bool { return r.isAsked(ser) && r.needsWork() })) {
+		if len(ser.levels) > 0 && (s.hasEnded(ser) || slices.ContainsFunc(ser.levels, func(r *level) bool { return r.isRequested(ser) && r.needsWork() })) {
 			todo = append(todo, ser)
 		}
 	}
@@ -72,8 +72,8 @@ func (s *Shard) PutOff() {
 // hasEnded reports whether a PV is no longer captured.
 func (s *Shard) hasEnded(ser *series) bool { return ser.round < s.round }
 
-// isAsked reports whether the PV should have the level.
-func (r *level) isAsked(ser *series) bool { return slices.Contains(ser.asked, r.level) }
+// isRequested reports whether the PV should have the level.
+func (r *level) isRequested(ser *series) bool { return slices.Contains(ser.requested, r.level) }
 
 // needsWork reports whether there may be something to do for a level.
 func (r *level) needsWork() bool { return !r.warm || r.lags || len(r.pending) > 0 || r.isIdle() }
@@ -99,11 +99,11 @@ func (s *Shard) completeSeries(ctx context.Context, ser *series, budget *atomic.
 		}
 		overtaken := false
 		for _, r := range ser.levels {
-			if !r.isAsked(ser) {
+			if !r.isRequested(ser) {
 				continue
 			}
 			err := s.writeDue(ctx, ser, r, !done || s.hasEnded(ser))
-			if errors.Is(err, errForeign) {
+			if errors.Is(err, errOtherSealer) {
 				overtaken, err = true, s.reload(ctx, ser, r)
 			}
 			if err != nil {
@@ -123,7 +123,7 @@ func (s *Shard) completeSeries(ctx context.Context, ser *series, budget *atomic.
 // sample that any of them lacks. It returns how many samples it read, and whether all
 // accumulators have caught up.
 func (s *Shard) catchUp(ctx context.Context, ser *series) (n int, done bool, err error) {
-	behind := slices.DeleteFunc(slices.Clone(ser.levels), func(r *level) bool { return r.warm && !r.lags || !r.isAsked(ser) })
+	behind := slices.DeleteFunc(slices.Clone(ser.levels), func(r *level) bool { return r.warm && !r.lags || !r.isRequested(ser) })
 	if len(behind) == 0 {
 		return 0, true, nil
 	}

@@ -41,11 +41,11 @@
 // other's claims. The sealers correct their tiles later:
 //
 //   - Each time that the sealer reads the claims, it sees the sealed positions that other
-//     sealers raised (News). The journal rows of these positions still exist. For the PVs in
-//     those rows, the sealer forgets its state, reads the tiles again, and recomputes the bins
-//     of those samples. It also recomputes the bins of its own recent late samples, because
-//     the other sealer may have overwritten them. If a claim is gone with its rows, the sealer
-//     does this for all PVs.
+//     sealers raised (OtherSealers). The journal rows of these positions still exist. For the
+//     PVs in those rows, the sealer forgets its state, reads the tiles again, and recomputes
+//     the bins of those samples. It also recomputes the bins of its own recent late samples,
+//     because the other sealer may have overwritten them. If a claim is gone with its rows,
+//     the sealer does this for all PVs.
 //   - While others seal the shard, the sealer reads the latest tile again after blocks are
 //     acknowledged and before positions rise. A sample that is in order for one sealer may be
 //     late for another sealer that has closed the bin.

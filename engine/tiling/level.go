@@ -108,10 +108,10 @@ func (s *Shard) reportCorrupt(row *store.Rollup, err error) {
 // samples are late: tiles claim to be complete at the times of these samples. Samples before
 // index old have expired and are in no block. If the last of them is the first sample of the
 // PV, feedInOrder feeds it nevertheless, because it is carried forward.
-func (r *level) feedInOrder(run *sample.Run, old int, asked bool) (late int) {
+func (r *level) feedInOrder(run *sample.Run, old int, requested bool) (late int) {
 	r.newest, r.fed = max(r.newest, run.Times[run.Len()-1]), time.Now()
 	late = max(old, sort.Search(run.Len(), func(i int) bool { return run.Times[i] >= r.through }))
-	if !asked {
+	if !requested {
 		r.reset()
 		return late
 	}
@@ -193,8 +193,8 @@ func (r *level) saveBase() {
 	r.atBase = len(r.pending)
 }
 
-// errForeign means that another sealer wrote a tile.
-var errForeign = errors.New("another sealer wrote the tile")
+// errOtherSealer means that another sealer wrote a tile.
+var errOtherSealer = errors.New("another sealer wrote the tile")
 
 // reload reads the tiles of a level again. It forgets all bins that are not in tiles of this
 // sealer, so that they are recomputed: other sealers may have written these bins without the

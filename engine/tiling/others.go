@@ -10,9 +10,9 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// News describes the work of other sealers, as shown by a sealer's latest read of the shard's
-// claims.
-type News struct {
+// OtherSealers describes the work of other sealers, as shown by a sealer's latest read of the
+// shard's claims.
+type OtherSealers struct {
 	// At is the time of the latest read of the claims, and Before is the time of the previous
 	// read, both in ns since 1970.
 	At, Before int64
@@ -32,7 +32,7 @@ type Raised struct {
 }
 
 // Any reports whether another sealer sealed samples.
-func (n *News) Any() bool { return len(n.Raised) > 0 || n.Gone }
+func (n *OtherSealers) Any() bool { return len(n.Raised) > 0 || n.Gone }
 
 // mayHaveOthers reports whether another engine may have sealed since the checkpoint before the
 // last one. Tiles written since then are checked once more.
@@ -42,22 +42,22 @@ func (s *Shard) mayHaveOthers() bool { return s.met && s.round-s.metAt <= 1 }
 // of this sealer lack. If the journal rows that the others sealed still exist, Revise revises
 // the PVs in those rows. If not, it revises all PVs, for the time since one checkpoint
 // interval before the previous read of the claims.
-func (s *Shard) Revise(ctx context.Context, news *News) error {
-	s.at = news.At
-	if news.Others || news.Any() {
+func (s *Shard) Revise(ctx context.Context, seen *OtherSealers) error {
+	s.at = seen.At
+	if seen.Others || seen.Any() {
 		s.met, s.metAt = true, s.round
 	}
 	if err := s.confirm(ctx); err != nil {
 		return err
 	}
 	spans := map[string][]span{}
-	for _, r := range news.Raised {
+	for _, r := range seen.Raised {
 		if err := s.addSealedTimes(ctx, r, spans); err != nil {
 			return err
 		}
 	}
-	if news.Gone {
-		s.addToAll(spans, span{news.Before - int64(s.cfg.Every), time.Now().UnixNano()})
+	if seen.Gone {
+		s.addToAll(spans, span{seen.Before - int64(s.cfg.Every), time.Now().UnixNano()})
 	}
 	for _, pv := range slices.Sorted(maps.Keys(spans)) {
 		if err := s.reviseSeries(ctx, s.series[pv], spans[pv]); err != nil {

@@ -79,10 +79,10 @@ type series struct {
 	bucket func(t int64) store.Bucket
 	round  int // the latest checkpoint in which the PV was captured
 
-	loaded bool          // levels are read from the store
-	levels []*level      // all levels that the PV has or should have
-	asked  []store.Level // the levels that the PV should have
-	late   recently
+	loaded    bool          // levels are read from the store
+	levels    []*level      // all levels that the PV has or should have
+	requested []store.Level // the levels that the PV should have
+	late      recently
 }
 
 // New returns a Shard that knows no tiles yet.
@@ -95,8 +95,8 @@ func (s *Shard) BeginCheckpoint() { s.round++ }
 // Forget drops the state of a PV.
 func (s *Shard) Forget(pv string) { delete(s.series, pv) }
 
-// Load makes sure that the levels of all PVs in parts are known: the levels that are asked
-// for, and the levels that a PV once had. Tiles of former levels must not lack a late sample
+// Load makes sure that the levels of all PVs in parts are known: the requested levels,
+// and the levels that a PV once had. Tiles of former levels must not lack a late sample
 // either. The sealer calls Load before it adds new blocks to the directory.
 func (s *Shard) Load(ctx context.Context, parts []Part) error {
 	var fresh []*series
@@ -108,7 +108,7 @@ func (s *Shard) Load(ctx context.Context, parts []Part) error {
 			s.series[p.PV] = ser
 		}
 		ser.entry, ser.bucket = p.Entry, p.Bucket
-		if ser.asked = s.askedLevels(ser.pv); !ser.loaded && (len(ser.asked) > 0 || len(ser.entry.Levels) > 0) {
+		if ser.requested = s.requestedLevels(ser.pv); !ser.loaded && (len(ser.requested) > 0 || len(ser.entry.Levels) > 0) {
 			ser.loaded = true
 			fresh = append(fresh, ser)
 		}
@@ -131,7 +131,7 @@ func (s *Shard) Load(ctx context.Context, parts []Part) error {
 	})
 	for i := range parts {
 		ser := s.series[parts[i].PV]
-		for _, l := range ser.asked {
+		for _, l := range ser.requested {
 			if !slices.ContainsFunc(ser.levels, func(r *level) bool { return r.level == l }) {
 				r := newLevel(l)
 				r.warm = len(ser.entry.Starts) == 0 // nothing was ever sealed
@@ -145,8 +145,8 @@ func (s *Shard) Load(ctx context.Context, parts []Part) error {
 	return err
 }
 
-// askedLevels returns the levels that a PV should have.
-func (s *Shard) askedLevels(pv string) (levels []store.Level) {
+// requestedLevels returns the levels that a PV should have.
+func (s *Shard) requestedLevels(pv string) (levels []store.Level) {
 	r, captured := s.cfg.Retention(pv)
 	if !captured {
 		return nil
@@ -177,7 +177,7 @@ func (s *Shard) BlocksAcknowledged(ctx context.Context, parts []Part) error {
 		old := sort.Search(run.Len(), func(i int) bool { return !layout.Expired(ser.bucket(run.Times[i]), now) })
 		late := old
 		for _, r := range ser.levels {
-			late = max(late, r.feedInOrder(run, old, slices.Contains(ser.asked, r.level)))
+			late = max(late, r.feedInOrder(run, old, slices.Contains(ser.requested, r.level)))
 		}
 		if late == old {
 			continue

@@ -90,7 +90,7 @@ func (s *Shard) existing(ctx context.Context, ser *series, p *patch) (map[store.
 			t.Tile = rollup.Tile{Level: l, Tile: row.Tile, Since: l.Start(row.Tile), Through: l.Start(row.Tile)}
 		}
 		if t.Start() >= p.through || row.Tile == l.Tile(p.through-1) && row.Stamp != p.latest {
-			return nil, errForeign
+			return nil, errOtherSealer
 		}
 		there[row.Tile] = t
 	}

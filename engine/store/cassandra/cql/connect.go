@@ -44,14 +44,14 @@ type connectFailures struct {
 // takes precedence over another node that is unreachable.
 func (f *connectFailures) ObserveConnect(o gocql.ObservedConnect) {
 	if o.Err != nil {
-		f.note(reason(o.Err))
+		f.note(translate(o.Err))
 	}
 }
 
 func (f *connectFailures) note(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if telling(err) >= telling(f.last) {
+	if rank(err) >= rank(f.last) {
 		f.last = err
 	}
 }
@@ -106,14 +106,14 @@ func (c *notingConn) note(err error) {
 	if err == nil {
 		return
 	}
-	if err = reason(err); telling(err) > 0 {
+	if err = translate(err); rank(err) > 0 {
 		c.failures.note(err)
 	}
 }
 
-// telling ranks the reasons for failed connections. Permanent failures rank above failures
+// rank returns the rank of a failed connection's error. Permanent failures rank above failures
 // that may come from a wrong configuration, and those rank above all others.
-func telling(err error) int {
+func rank(err error) int {
 	switch {
 	case errors.Is(err, ErrCredentials), errors.Is(err, ErrTLS):
 		return 2
@@ -123,9 +123,9 @@ func telling(err error) int {
 	return 0
 }
 
-// reason translates the error of a connection into an error of this package. It returns other
+// translate turns the error of a connection into an error of this package. It returns other
 // errors unchanged.
-func reason(err error) error {
+func translate(err error) error {
 	var refused gocql.RequestError
 	switch {
 	case errors.As(err, &refused) && refused.Code() == gocql.ErrCodeCredentials && !unknowing(refused):

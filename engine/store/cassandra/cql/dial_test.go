@@ -79,11 +79,11 @@ func TestNamesInCertificates(t *testing.T) {
 				return &tls.Config{RootCAs: ca.Pool(), ServerName: test.serverName, MinVersion: tls.VersionTLS12}, nil
 			}}
 			err := dial(t, serveTLS(t, ca.Certificate(t, test.certificate...)), cfg)
-			if (err == nil) != test.good || err != nil && !errors.Is(reason(err), ErrTLS) {
+			if (err == nil) != test.good || err != nil && !errors.Is(translate(err), ErrTLS) {
 				t.Errorf("dialing a node with a certificate for %v returns %v", test.certificate, err)
 			}
 			stranger := serveTLS(t, authority.New(t).Certificate(t, test.certificate...))
-			if err := dial(t, stranger, cfg); !errors.Is(reason(err), ErrTLS) {
+			if err := dial(t, stranger, cfg); !errors.Is(translate(err), ErrTLS) {
 				t.Errorf("dialing a node with a certificate of another authority returns %v", err)
 			}
 		})

@@ -56,28 +56,28 @@ func (c *target) schemaSession(ctx context.Context) (*gocql.Session, error) {
 // agree waits until all answering nodes of a datacenter have the same schema. It returns the
 // address of the node with the lowest ID.
 func (c *target) agree(ctx context.Context, dc string) (node string, err error) {
-	r, err := c.rollCall(ctx, dc)
+	r, err := c.checkNodes(ctx, dc)
 	if err != nil {
 		return "", err
 	}
 	return r.answer[0], nil
 }
 
-// roll has the addresses of a datacenter's reachable and unreachable nodes, each in the order
-// of the node IDs.
-type roll struct{ answer, away []string }
+// nodeStatus has the addresses of a datacenter's nodes that answer and of those that do not,
+// each in the order of the node IDs.
+type nodeStatus struct{ answer, unreachable []string }
 
-// rollCall returns the nodes that answer and those that do not, once the answering nodes have
-// the same schema. It queries each node directly, because a node's information about another
-// node may be out of date.
-func (c *target) rollCall(ctx context.Context, dc string) (roll, error) {
+// checkNodes returns the nodes that answer and those that do not, once the answering nodes
+// have the same schema. It queries each node directly, because a node's information about
+// another node may be out of date.
+func (c *target) checkNodes(ctx context.Context, dc string) (nodeStatus, error) {
 	cluster := c.Cluster()
 	cluster.NumConns = 1
 	cluster.HostFilter = gocql.DataCenterHostFilter(dc)
 	cql.Quiet(cluster)
 	session, err := c.Connect(cluster, true)
 	if err != nil {
-		return roll{}, err
+		return nodeStatus{}, err
 	}
 	defer session.Close()
 	for deadline := time.Now().Add(agreeWait); ; {
@@ -86,11 +86,11 @@ func (c *target) rollCall(ctx context.Context, dc string) (roll, error) {
 			return r, nil
 		}
 		if time.Now().After(deadline) {
-			return roll{}, fmt.Errorf("waiting until all nodes agree on the schema: %s", disagreement(versions))
+			return nodeStatus{}, fmt.Errorf("waiting until all nodes agree on the schema: %s", disagreement(versions))
 		}
 		select {
 		case <-ctx.Done():
-			return roll{}, fmt.Errorf("waiting until all nodes agree on the schema: %w", ctx.Err())
+			return nodeStatus{}, fmt.Errorf("waiting until all nodes agree on the schema: %w", ctx.Err())
 		case <-time.After(agreeEvery):
 		}
 	}
@@ -98,7 +98,7 @@ func (c *target) rollCall(ctx context.Context, dc string) (roll, error) {
 
 // schemas returns the nodes that answer and those that do not, and the addresses of the
 // answering nodes by schema version.
-func (c *target) schemas(ctx context.Context, session *gocql.Session, dc string) (r roll, versions map[string][]string) {
+func (c *target) schemas(ctx context.Context, session *gocql.Session, dc string) (r nodeStatus, versions map[string][]string) {
 	versions = map[string][]string{}
 	hosts := session.GetHosts()
 	slices.SortFunc(hosts, func(a, b *gocql.HostInfo) int { return strings.Compare(a.HostID(), b.HostID()) })
@@ -111,7 +111,7 @@ func (c *target) schemas(ctx context.Context, session *gocql.Session, dc string)
 		err := session.Query("SELECT schema_version FROM system.local").SetHostID(h.HostID()).ScanContext(ctx, &version)
 		cancel()
 		if err != nil {
-			r.away = append(r.away, h.ConnectAddressAndPort())
+			r.unreachable = append(r.unreachable, h.ConnectAddressAndPort())
 			continue
 		}
 		r.answer = append(r.answer, h.ConnectAddressAndPort())

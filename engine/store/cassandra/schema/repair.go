@@ -174,14 +174,14 @@ func (w *walk) await(ctx context.Context, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var away []string
+	var unreachable []string
 	for _, h := range w.session.GetHosts() {
 		if h.DataCenter() == w.dc && !h.IsUp() {
-			away = append(away, h.ConnectAddressAndPort())
+			unreachable = append(unreachable, h.ConnectAddressAndPort())
 		}
 	}
-	if len(away) > 0 {
-		cause = fmt.Errorf("a repair needs all replicas, and %s is unreachable: %w", strings.Join(away, ", "), cause)
+	if len(unreachable) > 0 {
+		cause = fmt.Errorf("a repair needs all replicas, and %s is unreachable: %w", strings.Join(unreachable, ", "), cause)
 	}
 	return w.pause(ctx, cause)
 }

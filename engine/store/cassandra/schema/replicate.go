@@ -254,13 +254,13 @@ var ErrNodes = errors.New("too few nodes for the replicas")
 // requireNodes returns ErrNodes unless at least the given number of nodes of a datacenter
 // answer.
 func (c *target) requireNodes(ctx context.Context, dc string, nodes int) error {
-	roll, err := c.rollCall(ctx, dc)
-	if err == nil && len(roll.answer) < nodes {
-		away := ""
-		if len(roll.away) > 0 {
-			away = "; unreachable: " + strings.Join(roll.away, ", ")
+	status, err := c.checkNodes(ctx, dc)
+	if err == nil && len(status.answer) < nodes {
+		unreachable := ""
+		if len(status.unreachable) > 0 {
+			unreachable = "; unreachable: " + strings.Join(status.unreachable, ", ")
 		}
-		err = fmt.Errorf("%w: datacenter %s has %d that answer, and %d are needed%s", ErrNodes, dc, len(roll.answer), nodes, away)
+		err = fmt.Errorf("%w: datacenter %s has %d that answer, and %d are needed%s", ErrNodes, dc, len(status.answer), nodes, unreachable)
 	}
 	return err
 }
@@ -278,12 +278,12 @@ func (r *replicator) settleAll(ctx context.Context, session *gocql.Session, note
 	if err != nil {
 		return err
 	}
-	roll, err := r.cfg.rollCall(ctx, r.dc)
+	status, err := r.cfg.checkNodes(ctx, r.dc)
 	if err != nil {
 		return err
 	}
-	if len(several) > 0 && len(roll.away) > 0 {
-		return fmt.Errorf("repairing the replicas: these nodes are unreachable: %s", strings.Join(roll.away, ", "))
+	if len(several) > 0 && len(status.unreachable) > 0 {
+		return fmt.Errorf("repairing the replicas: these nodes are unreachable: %s", strings.Join(status.unreachable, ", "))
 	}
 	if err := sleep(ctx, r.how.settle); err != nil {
 		return err
