@@ -112,12 +112,16 @@ verify: ## Check that generated files, formatting and go.mod are up to date.
 ##@ Tests
 
 .PHONY: deps
-deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes.
-	hack/venv.sh epics
-	hack/venv.sh clients
-	hack/cassandra/cassandra.sh fetch
-	hack/cluster/cluster.sh assets
-	hack/tools.sh helm
+deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes, Helm.
+	@$(MAKE) --no-print-directory --jobs=3 fetch-epics fetch-clients fetch-cassandra build-kubernetes build-helm
+
+# Downloads run beside the builds, which need the processors for minutes on a fresh machine.
+.PHONY: fetch-epics fetch-clients fetch-cassandra build-kubernetes build-helm
+fetch-epics: ; hack/venv.sh epics
+fetch-clients: ; hack/venv.sh clients
+fetch-cassandra: ; hack/cassandra/cassandra.sh fetch
+build-kubernetes: ; hack/cluster/cluster.sh assets
+build-helm: ; hack/tools.sh helm
 
 # Tests whose names begin with TestLong_ take minutes. They test the types of every server,
 # thousands of seeds, and Cassandra nodes that fail and return.

@@ -10,8 +10,8 @@ module=$here/module
 build=$cache/kubernetes-$({ cat "$module"/go.* "$module"/*/*.go; go env -C "$module" GOVERSION GOOS GOARCH; } | sha256sum | cut -c1-12)
 bin=$build/bin
 
-envtest_programs=(etcd kube-apiserver kubectl)
-programs=("${envtest_programs[@]}" kube-controller-manager kube-scheduler kubelet kube-proxy coredns metrics-server pause)
+envtest_programs=(etcd kube-apiserver)
+programs=("${envtest_programs[@]}" kubectl kube-controller-manager kube-scheduler kubelet kube-proxy coredns metrics-server pause)
 
 # build_programs NAME... builds the programs that do not exist yet.
 build_programs() {
