@@ -171,3 +171,26 @@ func TestVersion1(t *testing.T) {
 		}
 	}
 }
+
+// TestStored checks that a stored blob is the blob of Append with another version and a
+// checksum, and that any change of it is detected.
+func TestStored(t *testing.T) {
+	for name, r := range forms() {
+		plain, stored := Append(nil, r), AppendStored(nil, r)
+		if got := stored[1 : len(stored)-4]; stored[0] != StoredVersion || string(got) != string(plain[1:]) {
+			t.Errorf("%s: the stored blob is %x, the plain one %x", name, stored, plain)
+		}
+		got := new(sample.Run)
+		if err := Decode(got, stored); err != nil || got.Len() != r.Len() {
+			t.Errorf("%s: %d of %d samples, %v", name, got.Len(), r.Len(), err)
+		}
+		for i := range 8 * min(len(stored), 256) {
+			stored[i/8] ^= 1 << (i % 8)
+			// Without the version byte of a stored blob, the checksum is taken for values.
+			if err := Decode(new(sample.Run), stored); err == nil {
+				t.Errorf("%s: with bit %d changed, it decodes", name, i)
+			}
+			stored[i/8] ^= 1 << (i % 8)
+		}
+	}
+}

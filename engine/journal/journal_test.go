@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -402,13 +403,66 @@ func TestGolden(t *testing.T) {
 	e.add("SR01:P1", first)
 	e.add("SR01:P2", second)
 	index, blob := e.finish()
-	const wantIndex = "01" + "8094bbbfcabfce972f" + "000753523031" + "3a5031" + "1a" + "060132" + "0f"
-	const wantBlob = "29a0" + "020b03018080a0abfef962c801000284800401" + "0207ac0200c012" + "020b01000080c49fd50c" + "0001" + "00000e"
+	const entries = "8094bbbfcabfce972f" + "000753523031" + "3a5031" + "1a" + "060132" + "0f"
+	const body = "29a0" + "020b03018080a0abfef962c801000284800401" + "0207ac0200c012" + "020b01000080c49fd50c" + "0001" + "00000e"
+	const wantIndex, wantBlob = "02" + entries + "6970ac77", body + "ad0fb6a5"
 	if got := hex.EncodeToString(index); got != wantIndex {
 		t.Errorf("the stored format changed: it needs a new version byte\n got %s\nwant %s", got, wantIndex)
 	}
 	if got := hex.EncodeToString(blob); got != wantBlob {
 		t.Errorf("the stored format changed: it needs a new version byte\n got %s\nwant %s", got, wantBlob)
+	}
+	for version, row := range map[string]store.JournalRow{
+		"1": {Index: unhex(t, "01"+entries), Blob: unhex(t, body)},
+		"2": {Index: index, Blob: blob},
+	} {
+		runs, err := Decode(row)
+		if err != nil || len(runs) != 2 || runs[0].Run.Len() != 3 || runs[1].Run.Float(0) != 7 {
+			t.Errorf("a row of version %s decodes to %v, %v", version, runs, err)
+		}
+	}
+}
+
+func unhex(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestAnyChangeOfARowIsDetected changes each bit of a row, and combines the index and the body of
+// two rows.
+func TestAnyChangeOfARowIsDetected(t *testing.T) {
+	row := func(v uint64) store.JournalRow {
+		var e rowEncoder
+		e.reset(1_700_000_000_500_000_000)
+		r := &sample.Run{Type: sample.Int64}
+		r.Append(&sample.Sample{Time: 1_700_000_000e9, Word: v})
+		e.add("SR01:P1", r)
+		index, blob := e.finish()
+		return store.JournalRow{Index: index, Blob: blob}
+	}
+	a, b := row(1), row(2)
+	if _, err := Decode(store.JournalRow{Index: a.Index, Blob: b.Blob}); err != nil {
+		t.Errorf("rows with equal indexes: %v", err)
+	}
+	long := row(1 << 40)
+	if _, err := Decode(store.JournalRow{Index: long.Index, Blob: b.Blob}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("the body of another row: %v", err)
+	}
+	for _, part := range [][]byte{a.Index, a.Blob} {
+		for i := range 8 * len(part) {
+			part[i/8] ^= 1 << (i % 8)
+			if _, err := Decode(a); !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVersion) {
+				t.Errorf("with bit %d changed: %v", i, err)
+			}
+			part[i/8] ^= 1 << (i % 8)
+		}
+	}
+	if _, err := Decode(a); err != nil {
+		t.Error(err)
 	}
 }
 

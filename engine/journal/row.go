@@ -11,16 +11,24 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/checksum"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
 
-// rowVersion is the first byte of every index. docs/format/journal.md draws a row.
-const rowVersion = 1
+// rowVersion is the first byte of every index. docs/format/journal.md draws a row. The index and
+// the body of a row of this version end with a checksum, those of firstRowVersion do not.
+const (
+	rowVersion      = 2
+	firstRowVersion = 1
+)
 
 // ErrCorrupt is returned for bytes that no writer has written.
 var ErrCorrupt = errors.New("corrupt journal row")
+
+// ErrVersion is wrapped by the error of a row that a later version of the program wrote.
+var ErrVersion = errors.New("not known to this program")
 
 // rowEncoder builds the index and the body of a row. Runs must be added in the order of their
 // PVs' names, because the index stores only the part of a name that differs from the previous
@@ -58,7 +66,10 @@ const keepBody = 1 << 20
 
 // finish returns copies of the index and the compressed body.
 func (e *rowEncoder) finish() (index, blob []byte) {
-	index, blob = slices.Clone(e.index), s2.Encode(nil, e.body)
+	index = checksum.Append(e.index, 0)
+	blob = s2.Encode(make([]byte, s2.MaxEncodedLen(len(e.body))+checksum.Size), e.body)
+	blob = checksum.Append(blob, 0, index...) // a body belongs to one index
+	index = slices.Clone(index)
 	if cap(e.body) > keepBody {
 		e.body = nil
 	}
@@ -92,7 +103,10 @@ func entries(index []byte) iter.Seq2[entry, error] {
 			}
 			at += int(length)
 		}
-		if err != nil || len(rest) > 0 {
+		switch {
+		case errors.Is(err, ErrVersion):
+			yield(entry{}, err)
+		case err != nil || len(rest) > 0:
 			yield(entry{}, ErrCorrupt)
 		}
 	}
@@ -110,8 +124,15 @@ func flushTime(index []byte) (int64, []byte, error) {
 	if len(index) == 0 {
 		return 0, nil, ErrCorrupt
 	}
-	if index[0] != rowVersion {
-		return 0, nil, fmt.Errorf("journal row has format version %d, which this program does not know", index[0])
+	switch index[0] {
+	case firstRowVersion:
+	case rowVersion:
+		var err error
+		if index, err = checksum.Strip(index); err != nil {
+			return 0, nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+	default:
+		return 0, nil, fmt.Errorf("journal row format version %d is %w", index[0], ErrVersion)
 	}
 	t, w := binary.Varint(index[1:])
 	if w <= 0 {
@@ -180,6 +201,18 @@ func Holds(index []byte, pv string) bool {
 	return false
 }
 
+// Names returns the PVs in the row with this index. After an error it returns those before the
+// damaged part of the index.
+func Names(index []byte) (pvs []string, err error) {
+	for e, err := range entries(index) {
+		if err != nil {
+			return pvs, err
+		}
+		pvs = append(pvs, e.pv)
+	}
+	return pvs, nil
+}
+
 // blobs calls f with the encoded runs of a row, or only with those of one PV.
 func blobs(row store.JournalRow, only string, f func(pv string, blob []byte) error) error {
 	var body []byte
@@ -191,7 +224,7 @@ func blobs(row store.JournalRow, only string, f func(pv string, blob []byte) err
 			continue
 		}
 		if body == nil {
-			if body, err = decompress(row.Blob); err != nil {
+			if body, err = decompress(&row); err != nil {
 				return err
 			}
 		}
@@ -205,7 +238,17 @@ func blobs(row store.JournalRow, only string, f func(pv string, blob []byte) err
 	return nil
 }
 
-func decompress(blob []byte) ([]byte, error) {
+// decompress verifies and decompresses the body of a row whose index is valid.
+func decompress(row *store.JournalRow) (_ []byte, err error) {
+	if row.Damage != nil {
+		return nil, row.Damage
+	}
+	blob := row.Blob
+	if row.Index[0] == rowVersion {
+		if blob, err = checksum.Strip(blob, row.Index...); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+	}
 	if n, err := s2.DecodedLen(blob); err != nil || n > block.MaxBytes {
 		return nil, ErrCorrupt
 	}

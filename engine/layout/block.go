@@ -16,7 +16,7 @@ func Encode(key store.BlockKey, r *sample.Run, from, to int) store.Block {
 		r.Part(part, from, to)
 	}
 	b := store.Block{
-		BlockKey: key, End: r.Times[to-1], Count: to - from, Type: r.Type, Blob: block.Append(nil, part),
+		BlockKey: key, End: r.Times[to-1], Count: to - from, Type: r.Type, Blob: block.AppendStored(nil, part),
 	}
 	b.Min, b.Max, b.Sum = aggregates(part)
 	return b
@@ -26,7 +26,7 @@ func Encode(key store.BlockKey, r *sample.Run, from, to int) store.Block {
 // is 0.
 func EncodeCarriedForward(key store.BlockKey, r *sample.Run) store.Block {
 	nan := math.NaN()
-	return store.Block{BlockKey: key, End: r.Times[0], Type: r.Type, Min: nan, Max: nan, Sum: nan, Blob: block.Append(nil, r)}
+	return store.Block{BlockKey: key, End: r.Times[0], Type: r.Type, Min: nan, Max: nan, Sum: nan, Blob: block.AppendStored(nil, r)}
 }
 
 // aggregates returns the minimum, maximum and sum of the values that are numbers, or NaN if

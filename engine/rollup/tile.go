@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"math"
 
+	"varve.dev/varve/engine/checksum"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
 
-// Version is the first byte of a tile's blob.
-const Version = 1
+// Version is the first byte of a tile's blob. A blob of this version ends with a checksum, and one
+// of firstVersion does not.
+const (
+	Version      = 2
+	firstVersion = 1
+)
 
 // ErrCorrupt is wrapped by the errors of Decode.
 var ErrCorrupt = errors.New("corrupt tile")
@@ -37,8 +42,14 @@ func (t *Tile) End() int64 { return t.Level.Start(t.Tile + 1) }
 
 // Append appends the encoded tile to dst.
 func Append(dst []byte, t *Tile) []byte {
+	from := len(dst)
+	return checksum.Append(appendTile(append(dst, Version), t), from)
+}
+
+// appendTile appends what follows the version.
+func appendTile(dst []byte, t *Tile) []byte {
 	width := int64(t.Level.Every())
-	e := encoder{dst: append(dst, Version)}
+	e := encoder{dst: dst}
 	e.dst = binary.AppendVarint(e.dst, (t.Since-t.Start())/width)
 	e.dst = append(e.dst, byte((t.Through-t.Start())/width-1))
 	e.dst = binary.AppendUvarint(e.dst, uint64(len(t.Bins)))
@@ -88,7 +99,14 @@ func hasFirst(b *Bin) bool { return b.Kind == Number || b.Kind == Choice }
 func Decode(t *Tile, row *store.Rollup) error {
 	t.Level, t.Tile, t.Bins = row.Level, row.Tile, t.Bins[:0]
 	d := decoder{src: row.Blob}
-	if v := d.byte(); v != Version {
+	switch v := d.byte(); v {
+	case firstVersion:
+	case Version:
+		if _, err := checksum.Strip(row.Blob); err != nil {
+			return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+		d.src = d.src[:len(d.src)-checksum.Size]
+	default:
 		return fmt.Errorf("%w: version %d", ErrCorrupt, v)
 	}
 	width := int64(t.Level.Every())

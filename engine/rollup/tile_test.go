@@ -122,10 +122,16 @@ func truncate(t *testing.T, seeds uint64) {
 	}
 }
 
-// golden is the blob of a tile with three kinds of bins, which docs/format/rollup.md
-// explains.
-const golden = "01030403820002020884038300010202022080a8d6b9070000000000286bee00000000010314050300050000" +
+// goldenBody is the blob of a tile with three kinds of bins, without its version and checksum.
+// docs/format/rollup.md explains it.
+const goldenBody = "030403820002020884038300010202022080a8d6b9070000000000286bee00000000010314050300050000" +
 	"0014fe0080804000beab3c0002000000020080c8afa02500046f6e"
+
+// golden is the blob that Append makes, and goldenFirst a blob of version 1.
+const (
+	golden      = "02" + goldenBody + "7f816ebb"
+	goldenFirst = "01" + goldenBody
+)
 
 func goldenTile() *Tile {
 	l := store.LevelOf(10*time.Second, store.Forever)
@@ -150,13 +156,28 @@ func TestGolden(t *testing.T) {
 	if got := hex.EncodeToString(Append(nil, want)); got != golden {
 		t.Errorf("the tile is\n%s\nnot\n%s", got, golden)
 	}
-	blob, _ := hex.DecodeString(golden)
-	got := new(Tile)
-	if err := Decode(got, row(want, blob)); err != nil {
-		t.Fatal(err)
+	for _, text := range []string{golden, goldenFirst} {
+		blob, _ := hex.DecodeString(text)
+		got := new(Tile)
+		if err := Decode(got, row(want, blob)); err != nil {
+			t.Fatal(err)
+		}
+		if d := same(got, want); d != "" {
+			t.Error(d)
+		}
 	}
-	if d := same(got, want); d != "" {
-		t.Error(d)
+}
+
+// TestAnyChangeOfATileIsDetected changes each bit of a blob.
+func TestAnyChangeOfATileIsDetected(t *testing.T) {
+	tile := goldenTile()
+	blob := Append(nil, tile)
+	for i := range 8 * len(blob) {
+		blob[i/8] ^= 1 << (i % 8)
+		if err := Decode(new(Tile), row(tile, blob)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("with bit %d changed: %v", i, err)
+		}
+		blob[i/8] ^= 1 << (i % 8)
 	}
 }
 
