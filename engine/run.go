@@ -32,7 +32,7 @@ func New(opts Options) *Engine {
 	}
 	e.sealCfg = &seal.Config{
 		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
-		Silence: opts.silence(), Ours: e.owns, Died: e.markDied, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
+		Silence: opts.silence(), Ours: e.owns, Died: e.markDied, Damaged: e.markDamaged, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
 	}
 	e.capture = capture.NewManager(capture.Config{
 		Sources: opts.Sources, ShardJournal: e.shardJournal, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,

@@ -5,8 +5,8 @@ import (
 	"math"
 	"sort"
 
-	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -27,7 +27,7 @@ func (l *pass) block(blk *store.Block) {
 	l.seen.Blocks++
 	where := blockName(blk)
 	r := new(sample.Run)
-	if err := block.Decode(r, blk.Blob); err != nil {
+	if err := scan.Decode(r, blk); err != nil {
 		l.corrupt(blk, where, err)
 		return
 	}

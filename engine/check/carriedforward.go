@@ -6,10 +6,10 @@ import (
 	"slices"
 	"sort"
 
-	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -95,7 +95,7 @@ func (l *pass) at(b store.Bucket, t int64) []*sample.Run {
 		}
 		l.spend(len(blk.Blob))
 		r := new(sample.Run)
-		if block.Decode(r, blk.Blob) == nil { // the block itself is reported elsewhere
+		if scan.Decode(r, &blk) == nil { // the block itself is reported elsewhere
 			runs = append(runs, r)
 		}
 	}

@@ -73,6 +73,9 @@ func follows(at, last store.Position) bool {
 func (l *pass) row(row *store.JournalRow, where string) int64 {
 	made, err := journal.FlushTime(*row)
 	if err == nil {
+		err = row.Damage
+	}
+	if err == nil {
 		_, err = journal.Decode(*row)
 	}
 	if err != nil {

@@ -2,15 +2,16 @@ package relocation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
 	"time"
 
-	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/layout"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -83,22 +84,23 @@ func (c *copier) copyBlock(ctx context.Context, b *store.Block) ([]store.Block, 
 	if b.Count > 0 {
 		c.m.latest = max(c.m.latest, b.End)
 		out, err := c.to.place(b)
-		if err != nil {
+		if d := (*scan.Damaged)(nil); errors.As(err, &d) {
 			c.corrupt = true
-			c.cfg.Metrics.Corrupt.Inc()
-			c.cfg.Log.Error("a block cannot be read, and stays on its retention tier", "pv", b.PV, "bucket", int64(b.Bucket),
-				"writer", b.Writer.String(), "n", b.N, "err", err)
+			c.cfg.Damaged(d)
 		}
 		return out, nil
 	}
 	r := new(sample.Run)
-	if err := block.Decode(r, b.Blob); err != nil || r.Len() != 1 {
+	if err := scan.Decode(r, b); err != nil || r.Len() != 1 {
 		return nil, nil // it is a copy of a sample that is stored elsewhere
 	}
 	only := r.Times[0] > c.m.latest
 	if only && r.Tags[0]&sample.Elsewhere != 0 {
 		whole, err := c.cfg.Last(ctx, b.PV, r.Times[0])
-		if err != nil {
+		if d := (*scan.Damaged)(nil); errors.As(err, &d) {
+			c.corrupt = true
+			c.cfg.Damaged(d)
+		} else if err != nil {
 			return nil, err
 		}
 		if whole != nil && whole.Times[0] == r.Times[0] {

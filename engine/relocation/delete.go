@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
@@ -162,7 +161,7 @@ func (d *Deletion) carriedForward(ctx context.Context, b store.Bucket) (at int64
 			return 0, false, false, err
 		}
 		r := new(sample.Run)
-		if blk.Count > 0 || block.Decode(r, blk.Blob) != nil || r.Len() == 0 {
+		if blk.Count > 0 || scan.Decode(r, &blk) != nil || r.Len() == 0 {
 			continue
 		}
 		if t := r.Times[0]; !found || t > at {

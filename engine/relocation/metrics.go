@@ -16,13 +16,12 @@ type Metrics struct {
 	// Waiting is the number of PVs whose blocks may have to migrate, or whose copied buckets
 	// wait to be dropped.
 	Waiting prometheus.Gauge
-	// Failures and Corrupt are shared with the sealers of the engine.
-	Failures, Corrupt prometheus.Counter
+	// Failures is shared with the sealers of the engine.
+	Failures prometheus.Counter
 }
 
-// NewMetrics registers the metrics. It does not register failures and corrupt, which are
-// shared.
-func NewMetrics(reg prometheus.Registerer, failures, corrupt prometheus.Counter) *Metrics {
+// NewMetrics registers the metrics. It does not register failures, which is shared.
+func NewMetrics(reg prometheus.Registerer, failures prometheus.Counter) *Metrics {
 	f := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {
 		return f.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "seal", Name: name, Help: help})
@@ -35,7 +34,7 @@ func NewMetrics(reg prometheus.Registerer, failures, corrupt prometheus.Counter)
 			Namespace: "varve", Subsystem: "seal", Name: "moves_waiting",
 			Help: "PVs whose blocks may have to migrate to another retention tier, or whose copied buckets wait to be deleted.",
 		}),
-		Failures: failures, Corrupt: corrupt,
+		Failures: failures,
 	}
 }
 

@@ -3,9 +3,9 @@ package relocation
 import (
 	"sort"
 
-	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/layout"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -43,7 +43,7 @@ func (d *destination) isGone(b store.Bucket) bool {
 // a part may also differ in the start. The keys therefore do not depend on when a block is
 // copied, or by which engine, and they collide with no other keys.
 func (d *destination) place(b *store.Block) ([]store.Block, error) {
-	if first := d.bucket(b.Start); first == d.bucket(b.End) {
+	if first := d.bucket(b.Start); first == d.bucket(b.End) && b.Damage == nil {
 		if d.isGone(first) {
 			return nil, nil
 		}
@@ -52,7 +52,7 @@ func (d *destination) place(b *store.Block) ([]store.Block, error) {
 		return []store.Block{whole}, nil
 	}
 	r := new(sample.Run)
-	if err := block.Decode(r, b.Blob); err != nil {
+	if err := scan.Decode(r, b); err != nil {
 		return nil, err
 	}
 	var out []store.Block

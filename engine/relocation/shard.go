@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -54,8 +55,11 @@ type Config struct {
 	// DropAfter is how long a bucket stays after it was copied to another tier; 0 means an
 	// hour.
 	DropAfter time.Duration
-	Metrics   *Metrics
-	Log       *slog.Logger
+	// Damaged is called with each block that cannot be read, possibly several times. Such a
+	// block stays on its tier.
+	Damaged func(*scan.Damaged)
+	Metrics *Metrics
+	Log     *slog.Logger
 }
 
 // Shard relocates the stored blocks of one shard. The caller must hold the shard's turn in

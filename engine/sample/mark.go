@@ -30,6 +30,8 @@ const (
 	Malformed
 	// Expired means that the sample was older than its retention when it was sealed.
 	Expired
+	// Damaged means that the bytes in which the sample is stored cannot be read any more.
+	Damaged
 
 	// NumReasons is the number of reasons.
 	NumReasons = int(iota)
@@ -37,7 +39,7 @@ const (
 
 var reasonNames = [NumReasons]string{
 	"deadband", "rate", "scan", "duplicate", "clock", "overflow", "too_large", "overrun", "unsupported", "malformed",
-	"expired",
+	"expired", "damaged",
 }
 
 // String returns the name used in metrics and APIs.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sort"
 
-	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -91,8 +90,10 @@ func (sc *Scan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err
 			break
 		}
 		r := new(sample.Run)
-		if err := block.Decode(r, blk.Blob); err != nil {
-			return false, errorIn(&blk, err)
+		if ok, err := sc.decode(r, &blk); err != nil {
+			return false, err
+		} else if !ok {
+			continue
 		}
 		switch {
 		case r.Tags[0]&sample.CarriedForward == 0: // not a copy: the merge reads it later
@@ -119,8 +120,8 @@ func (sc *Scan) follow(ctx context.Context, at int64) (found *sample.Run, err er
 				return nil, err
 			}
 			r := new(sample.Run)
-			if err := block.Decode(r, blk.Blob); err != nil {
-				return nil, errorIn(&blk, err)
+			if _, err := sc.decode(r, &blk); err != nil {
+				return nil, err
 			}
 			for i := range r.Len() {
 				if r.Times[i] == at && r.Tags[i]&(sample.CarriedForward|sample.Elsewhere) == 0 {
@@ -140,8 +141,14 @@ func (sc *Scan) lookInto(ctx context.Context, b store.Bucket) (found bool, err e
 		return false, err
 	}
 	r, i, err := sc.lastIn(&blk)
-	if err != nil || i < 0 {
+	if err != nil {
 		return false, err
+	}
+	if r.Len() == 0 { // damaged: this block may have the last sample, so no earlier sample is taken for it
+		return blk.Count > 0, nil
+	}
+	if i < 0 {
+		return false, nil
 	}
 	if r.Tags[i]&sample.CarriedForward == 0 {
 		sc.seen = max(sc.seen, r.Times[i])
@@ -174,8 +181,8 @@ func (sc *Scan) lookAtCarriedForward(ctx context.Context, b store.Bucket, t int6
 // of the range, or -1 if there is none.
 func (sc *Scan) lastIn(blk *store.Block) (*sample.Run, int, error) {
 	r := new(sample.Run)
-	if err := block.Decode(r, blk.Blob); err != nil {
-		return nil, -1, errorIn(blk, err)
+	if _, err := sc.decode(r, blk); err != nil {
+		return nil, -1, err
 	}
 	return r, sort.Search(r.Len(), func(i int) bool { return r.Times[i] > sc.From }) - 1, nil
 }

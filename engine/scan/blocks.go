@@ -3,12 +3,10 @@ package scan
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
 
-	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -29,15 +27,11 @@ func (s *source) time() int64 { return s.run.Times[s.at] }
 // decode decodes the block into r, which becomes the run.
 func (s *source) decode(r *sample.Run) error {
 	r.Reset(sample.Unknown)
-	if err := block.Decode(r, s.blk.Blob); err != nil {
-		return errorIn(s.blk, err)
+	if err := Decode(r, s.blk); err != nil {
+		return err
 	}
 	s.run, s.own, s.blk = r, true, nil
 	return nil
-}
-
-func errorIn(b *store.Block, err error) error {
-	return fmt.Errorf("reading block %d of writer %v in %v bucket %d: %w", b.N, b.Writer, b.Bucket.Size(), b.Bucket, err)
 }
 
 // sources yields all sources that may overlap the range or hold the last sample before it,

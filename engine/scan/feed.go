@@ -13,17 +13,8 @@ import (
 // more.
 type Feed func(r *sample.Run, i, j int) bool
 
-// Sealed feeds the samples of a PV that are in blocks, with times in [from, to]. Before them
-// it feeds all samples of the last time before from, and perhaps some more. starts are the
-// buckets that the directory lists. Buckets that have expired at the time now are left out.
-// All times are in ns since 1970.
-func Sealed(ctx context.Context, st Store, pv string, starts []store.Bucket, from, to, now int64, feed Feed) error {
-	sc := &Scan{Store: st, PV: pv, From: max(from, Earliest), To: min(to, Latest), Now: now}
-	sc.Prepare(starts)
-	return sc.Feed(ctx, feed)
-}
-
-// Feed feeds the samples of the last time before the range, and then the samples in the range.
+// Feed feeds the samples in the range. Before them it feeds all samples of the last time before
+// the range, and perhaps some more.
 func (sc *Scan) Feed(ctx context.Context, feed Feed) error {
 	if err := sc.lookBack(ctx); err != nil {
 		return err
@@ -31,7 +22,7 @@ func (sc *Scan) Feed(ctx context.Context, feed Feed) error {
 	if err := sc.lookAhead(ctx); err != nil {
 		return err
 	}
-	m := merger{from: sc.seen, to: sc.To, emit: sc.within(feed)}
+	m := merger{from: sc.seen, to: sc.To, emit: sc.within(feed), damaged: sc.Damaged}
 	if c := sc.carriedForward; c != nil && c.Times[0] > sc.seen {
 		if more, err := sc.feedTime(ctx, c, feed); err != nil || !more {
 			return err
@@ -59,7 +50,7 @@ func (sc *Scan) feedTime(ctx context.Context, carriedForward *sample.Run, feed F
 	found := false
 	at := carriedForward.Times[0]
 	q := sc.Part(at, at)
-	m := merger{from: at, to: at, emit: q.within(func(r *sample.Run, i, j int) bool {
+	m := merger{from: at, to: at, damaged: sc.Damaged, emit: q.within(func(r *sample.Run, i, j int) bool {
 		found, more = true, feed(r, i, j)
 		return more
 	})}

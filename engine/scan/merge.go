@@ -21,6 +21,8 @@ type merger struct {
 	// emit receives samples i to j (exclusive) of a run, in order of time. The samples are
 	// valid until emit returns. emit reports whether to continue.
 	emit func(r *sample.Run, i, j int) bool
+	// damaged is Scan.Damaged.
+	damaged func(*Damaged)
 
 	ahead  *source // the next source, or nil
 	active []*source
@@ -84,8 +86,10 @@ func (m *merger) earliest() (first, rest int64) {
 func (m *merger) activate() error {
 	s := m.ahead
 	if s.run == nil {
-		if err := s.decode(m.memory()); err != nil {
-			return err
+		memory := m.memory()
+		if err := s.decode(memory); err != nil {
+			m.idle = append(m.idle, memory)
+			return leaveOut(m.damaged, err)
 		}
 	}
 	for s.at < s.run.Len() && s.run.Tags[s.at]&sample.CarriedForward != 0 { // copies of samples in other buckets

@@ -37,6 +37,9 @@ type Scan struct {
 	Now int64
 	// Unsealed are the samples that may be in no block. Prepare normalizes these runs.
 	Unsealed []*sample.Run
+	// Damaged is called with each damaged block, which the scan then leaves out. If it is nil,
+	// a damaged block ends the scan with an error.
+	Damaged func(*Damaged)
 
 	sizes []sized
 	// carriedForward is the latest copy of a sample before From, or nil.
@@ -56,7 +59,7 @@ func (sc *Scan) Prepare(starts []store.Bucket) {
 
 // Part returns a prepared scan of a part of the range. sc must be prepared too.
 func (sc *Scan) Part(from, to int64) *Scan {
-	part := &Scan{Store: sc.Store, PV: sc.PV, From: from, To: to, Now: sc.Now, Unsealed: slices.Clone(sc.Unsealed)}
+	part := &Scan{Store: sc.Store, PV: sc.PV, From: from, To: to, Now: sc.Now, Damaged: sc.Damaged, Unsealed: slices.Clone(sc.Unsealed)}
 	part.sizes = slices.Clone(sc.sizes)
 	for i := range part.sizes {
 		part.sizes[i].since = from
@@ -83,7 +86,7 @@ func (sc *Scan) bound() {
 // range, including the last one. Before all samples, it passes the latest carried-forward copy
 // of a sample before the range to hold, or nil if it has found no copy.
 func (sc *Scan) Run(ctx context.Context, hold func(carriedForward *sample.Run), feed Feed) error {
-	m := merger{from: sc.From, to: sc.To, emit: feed}
+	m := merger{from: sc.From, to: sc.To, emit: feed, damaged: sc.Damaged}
 	if !sc.Inside {
 		if err := sc.lookBack(ctx); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -22,23 +23,27 @@ const adoptBytes = 32 << 20
 // adoptEnded seals the rows of writers that are closed or dead. The rows of living writers are
 // sealed only at checkpoints, because otherwise their blocks would be rewritten every few
 // seconds.
-func (s *Shard) adoptEnded(ctx context.Context) error { return s.adopt(ctx, false) }
+func (s *Shard) adoptEnded(ctx context.Context) error {
+	failed, err := s.adopt(ctx, false)
+	return cmp.Or(err, failed)
+}
 
 // adopt seals the unsealed rows of other writers of the shard. If all is false, it seals only
 // the rows of writers that are closed or dead. Rows of a writer that was wrongly taken for
 // dead may still appear, and the next call finds them. adopt also releases the samples of this
-// engine that other engines have sealed.
-func (s *Shard) adopt(ctx context.Context, all bool) error {
+// engine that other engines have sealed. It returns failed if it could not seal the rows of
+// some writer. The rows of the other writers do not wait for them.
+func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 	s.positions.begin()
 	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.checkLeader(claims); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.reviseAfterOthers(ctx, claims); err != nil {
-		return err
+		return nil, err
 	}
 	s.unwatchGone(claims)
 	defer func() { s.watching.Store(len(s.watched) > 0) }()
@@ -52,23 +57,30 @@ func (s *Shard) adopt(ctx context.Context, all bool) error {
 			continue
 		}
 		if err := s.adoptWriter(ctx, c, dead); err != nil {
-			return err
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			failed = fmt.Errorf("sealing the rows of writer %v: %w", c.Writer, err)
 		}
 	}
-	return nil
+	return failed, nil
 }
 
+// adoptWriter seals the unsealed rows of a writer, and drops the claim of a writer that has ended.
+// It stops before a damaged row that may become readable.
 func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error {
-	got := gathering{byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive}
+	got := gathering{byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive, read: c.Since}
+	waits := false
 	for row, err := range s.cfg.Store.Journal(ctx, s.shardJournal.Shard, c.Writer, c.Sealed) {
 		if err != nil {
 			return err
 		}
 		if err := got.add(row); err != nil {
-			// The bytes cannot be recovered, and the other rows must not wait for them.
-			s.cfg.Metrics.Corrupt.Inc()
-			s.cfg.Log.Error("a journal row cannot be read; its samples are lost", "shard", s.shardJournal.Shard,
-				"writer", c.Writer.String(), "position", uint64(row.At), "err", err)
+			if waits = s.mustWait(&row, err); waits {
+				break
+			}
+			s.leaveOut(&row, got.read, err)
+			got.at = row.At
 		}
 		if got.bytes > adoptBytes {
 			if err := s.sealGathered(ctx, c, &got); err != nil {
@@ -79,7 +91,7 @@ func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error
 	if err := s.sealGathered(ctx, c, &got); err != nil {
 		return err
 	}
-	if !c.Closed && !dead {
+	if waits || !c.Closed && !dead {
 		return nil
 	}
 	return s.dropClaim(ctx, c, &got)
@@ -91,16 +103,23 @@ type gathering struct {
 	bytes      int
 	at, sealed store.Position // of the latest row that was read, and of the latest row that is sealed
 	flushed    int64          // time of the latest row that was read, but at least Claim.Alive
+	read       int64          // time of the latest row that was read
 }
 
+// add adds the samples of a row. After an error nothing is added.
 func (g *gathering) add(row store.JournalRow) error {
-	g.at = row.At
+	if row.Damage != nil {
+		return row.Damage
+	}
 	t, err := journal.FlushTime(row)
 	if err != nil {
 		return err
 	}
-	g.flushed = max(g.flushed, t)
 	runs, err := journal.Decode(row)
+	if err != nil {
+		return err
+	}
+	g.at, g.read, g.flushed = row.At, t, max(g.flushed, t)
 	for _, r := range runs {
 		of := g.byPV[r.PV]
 		if n := len(of); n > 0 && of[n-1].Type == r.Run.Type {
@@ -110,7 +129,7 @@ func (g *gathering) add(row store.JournalRow) error {
 		}
 		g.bytes += r.Run.Size()
 	}
-	return err
+	return nil
 }
 
 func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) error {

@@ -61,6 +61,17 @@
 // large volume of journal rows brings the next checkpoint forward. Unsealed samples, which a
 // reader or the next leader must hold in memory, are therefore bounded by bytes, not by time.
 //
+// # Damaged bytes
+//
+// If a stored block cannot be read, the sealer goes on without it. It reports the block once,
+// marks its samples as lost, carries nothing forward in place of its last sample, and keeps the
+// rollup bins that were computed from it.
+//
+// If a journal row cannot be read, the later rows of its writer wait for up to ten minutes,
+// because a replica that answers later may have the bytes. Then the sealer marks the samples of
+// the row as lost. Samples of other writers do not wait. A row of a later format version waits
+// until an engine that knows the version seals the shard.
+//
 // # Blocks
 //
 // An open block grows under its key: later versions append samples that are not older than the

@@ -38,14 +38,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Adopted:  counter("adopted_runs_total", "Runs of samples of other writers that were sealed."),
 		Retries:  counter("retries_total", "Operations of the store that failed and were retried."),
 		Failures: counter("failures_total", "Checkpoints that failed."),
-		Corrupt:  counter("corrupt_rows_total", "Journal rows that could not be read."),
+		Corrupt:  counter("corrupt_rows_total", "Blocks, journal rows and rollup tiles that could not be read."),
 		Duration: f.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "varve", Subsystem: "seal", Name: "checkpoint_seconds", Help: "Duration of a checkpoint of a shard.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),
 		}),
 	}
 	m.Tiling = tiling.NewMetrics(reg, m.Corrupt)
-	m.Relocation = relocation.NewMetrics(reg, m.Failures, m.Corrupt)
+	m.Relocation = relocation.NewMetrics(reg, m.Failures)
 	return m
 }
 

@@ -207,7 +207,9 @@ func (m *simulation) sealed(pv string, l store.Level) (bins []rollup.Bin, sure i
 	acc := rollup.NewAccumulator(int64(l.Every()))
 	sure = rollup.Floor(whole+acc.Width()-1, acc.Width())
 	begins := sure
-	err = scan.Sealed(context.Background(), m.st, pv, c.Starts, query.Earliest, query.Latest, now, func(r *sample.Run, i, j int) bool {
+	sc := &scan.Scan{Store: m.st, PV: pv, From: scan.Earliest, To: scan.Latest, Now: now}
+	sc.Prepare(c.Starts)
+	err = sc.Feed(context.Background(), func(r *sample.Run, i, j int) bool {
 		if k := slices.IndexFunc(r.Times[i:j], func(t int64) bool { return t >= whole }); k >= 0 && whole > query.Earliest && sure == begins {
 			sure = max(sure+1, rollup.Floor(r.Times[i+k], acc.Width())+acc.Width())
 		}

@@ -72,6 +72,10 @@ type Config struct {
 	// Expired is called with the number of samples of the shard journal that were too old to
 	// be kept. It may be nil.
 	Expired func(pv string, n int)
+	// Damaged is called with the samples of a PV that are lost because a block or a journal row
+	// is damaged. The PV is empty if the damage hides the names: then samples of any PV of the
+	// shard may be lost. It may be nil.
+	Damaged func(shard int, pv string, m sample.Mark)
 	// Pace limits the rate of tier migrations. All sealers share it. It is required if
 	// Captured is set.
 	Pace *relocation.Pace
@@ -112,6 +116,7 @@ type Shard struct {
 	tiersAt   time.Time
 	positions positions
 	term      store.Term
+	damage    damage
 	// vacantSince is when the shard was first seen without a leader. It is zero if the shard
 	// has a leader.
 	vacantSince time.Time
@@ -153,11 +158,12 @@ func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	s.blocks = relocation.New(relocation.Config{
 		Store: cfg.Store, Shard: shardJournal.Shard, Writer: shardJournal.Writer(), CheckLeader: s.checkLeader,
 		Tiers: func() []store.Tier { return s.tiers }, Retention: cfg.retention, Captured: cfg.Captured, Last: cfg.last,
-		Cutoff: cfg.Cutoff, Ours: cfg.Ours, Pace: cfg.Pace, DropAfter: cfg.DropAfter, Metrics: cfg.Metrics.Relocation, Log: cfg.Log,
+		Cutoff: cfg.Cutoff, Ours: cfg.Ours, Pace: cfg.Pace, DropAfter: cfg.DropAfter,
+		Damaged: s.quarantine, Metrics: cfg.Metrics.Relocation, Log: cfg.Log,
 	})
 	s.tiles = tiling.New(tiling.Config{
 		Store: cfg.Store, Shard: shardJournal.Shard, Every: cfg.Every, Retention: cfg.retention, Cutoff: s.blocks.Cutoff,
-		Retry: s.retry, Metrics: cfg.Metrics.Tiling, Log: cfg.Log,
+		Damaged: s.quarantine, Retry: s.retry, Metrics: cfg.Metrics.Tiling, Log: cfg.Log,
 	})
 	return s
 }
@@ -254,11 +260,15 @@ func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 func (s *Shard) Checkpoint(ctx context.Context) error {
 	s.round++
 	s.tiles.BeginCheckpoint()
-	if err := s.adopt(ctx, true); err != nil {
+	adopting, err := s.adopt(ctx, true)
+	if err != nil {
 		return err
 	}
 	if err := s.sealOwn(ctx); err != nil {
 		return err
+	}
+	if adopting != nil {
+		return adopting
 	}
 	if s.isOverloaded() {
 		s.tiles.PutOff()

@@ -2,6 +2,7 @@ package seal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"varve.dev/varve/engine/layout"
 	"varve.dev/varve/engine/retry"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/tiling"
 )
@@ -141,7 +143,7 @@ func (s *Shard) fillValues(ctx context.Context, parts []part) error {
 		ser := s.series[p.pv]
 		for _, v := range ser.valueless {
 			err := s.retry(ctx, "carrying a large value forward", func() error {
-				r, err := s.cfg.last(ctx, ser.pv, v.time)
+				r, err := s.lastWhole(ctx, ser.pv, v.time)
 				if err != nil || r == nil || r.Times[0] != v.time {
 					return err
 				}
@@ -202,7 +204,7 @@ func (s *Shard) load(ctx context.Context, parts []part) error {
 			if err != nil || !found {
 				return err
 			}
-			r, err := s.cfg.last(ctx, ser.pv, time.Now().UnixNano())
+			r, err := s.lastWhole(ctx, ser.pv, time.Now().UnixNano())
 			if r != nil {
 				ser.changeTier(s.tier(ser))
 				ser.recall(r)
@@ -210,6 +212,17 @@ func (s *Shard) load(ctx context.Context, parts []part) error {
 			return err
 		})
 	})
+}
+
+// lastWhole returns the last sealed sample of a PV at or before a time. It returns nil if a
+// damaged block may hold that sample, as if there were none: nothing is carried forward then.
+func (s *Shard) lastWhole(ctx context.Context, pv string, at int64) (*sample.Run, error) {
+	r, err := s.cfg.last(ctx, pv, at)
+	if d := (*scan.Damaged)(nil); errors.As(err, &d) {
+		s.quarantine(d)
+		return nil, nil
+	}
+	return r, err
 }
 
 // retry calls f until it succeeds or ctx ends. The text doing describes f.

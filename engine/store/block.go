@@ -35,6 +35,9 @@ type Block struct {
 	Min, Max, Sum float64
 	// Blob holds the samples as package block encodes them.
 	Blob []byte
+	// Damage says why the store has the block but cannot return its blob, for example because
+	// parts of it are missing. It is nil for a whole block. PutBlocks refuses a damaged one.
+	Damage error
 }
 
 // Blocks is the part of a Store that holds sealed samples.

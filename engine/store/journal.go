@@ -43,6 +43,9 @@ type JournalRow struct {
 	At     Position
 	// Index and Blob hold the samples as package journal encodes them.
 	Index, Blob []byte
+	// Damage says why the store has the row but cannot return its blob. It is nil for a whole
+	// row.
+	Damage error
 }
 
 // Claim is a writer's statement that it journals a shard. A writer writes its claim before its

@@ -78,7 +78,7 @@ func (s *Shard) addSealedTimes(ctx context.Context, raised Raised, spans map[str
 			break
 		}
 		runs, err := journal.Decode(row)
-		if err != nil {
+		if err != nil || row.Damage != nil {
 			continue // the engine that sealed the row has reported it
 		}
 		for _, r := range runs {

@@ -208,10 +208,21 @@ func (s *Shard) refresh(ctx context.Context, ser *series) error {
 }
 
 // read feeds the sealed samples of a PV in a range. It first feeds the samples of the last
-// time before the range, and perhaps some more.
+// time before the range, and perhaps some more. It leaves out damaged blocks
+// and notes their times: bins in tiles may still count their samples.
 func (s *Shard) read(ctx context.Context, ser *series, from, to int64, feed scan.Feed) error {
 	n := 0
-	err := scan.Sealed(ctx, s.cfg.Store, ser.pv, ser.entry.Starts, from, to, time.Now().UnixNano(), func(r *sample.Run, i, j int) bool {
+	sc := &scan.Scan{
+		Store: s.cfg.Store, PV: ser.pv, From: max(from, scan.Earliest), To: min(to, scan.Latest), Now: time.Now().UnixNano(),
+		Damaged: func(d *scan.Damaged) {
+			if d.Block.Count > 0 {
+				ser.damaged = addSpan(ser.damaged, span{d.Block.Start, d.Block.End})
+			}
+			s.cfg.Damaged(d)
+		},
+	}
+	sc.Prepare(ser.entry.Starts)
+	err := sc.Feed(ctx, func(r *sample.Run, i, j int) bool {
 		n += j - i
 		return feed(r, i, j)
 	})

@@ -39,6 +39,9 @@ type Config struct {
 	Retention func(pv string) (store.Retention, bool)
 	// Cutoff returns the time, in ns since 1970, before which raw samples are deleted.
 	Cutoff func() int64
+	// Damaged is called with each block that cannot be read, possibly several times and from
+	// several goroutines.
+	Damaged func(*scan.Damaged)
 	// Retry calls f until it succeeds or ctx ends. doing describes f.
 	Retry   func(ctx context.Context, doing string, f func() error) error
 	Metrics *Metrics
@@ -83,6 +86,8 @@ type series struct {
 	levels    []*level      // all levels that the PV has or should have
 	requested []store.Level // the levels that the PV should have
 	late      recently
+	// damaged are the times of blocks that could not be read.
+	damaged []span
 }
 
 // New returns a Shard that knows no tiles yet.

@@ -154,8 +154,8 @@ func (s *Store) slice(ctx context.Context, pv string, b store.Bucket, sp span) i
 const gatherTries = 10
 
 // gather reads the blob of a row from its parts. Parts are missing if the block was written
-// again after the row was read. In this case gather reads the row again. It reports false if
-// the block was deleted.
+// again after the row was read. In this case gather reads the row again. If the row is still
+// the same, the block is damaged. gather reports false if the block was deleted.
 func (s *Store) gather(ctx context.Context, r *row) (there bool, err error) {
 	for range gatherTries {
 		if r.Blob, err = s.getParts(ctx, blockParts(&r.BlockKey, r.stamp, 0), r.size); !errors.Is(err, ErrTorn) {
@@ -168,7 +168,8 @@ func (s *Store) gather(ctx context.Context, r *row) (there bool, err error) {
 		case err != nil || !there || !isOutOfLine(r.size, r.stamp):
 			return there, err
 		case r.stamp == stamp:
-			return false, torn
+			r.Damage = torn
+			return true, nil
 		}
 	}
 	return false, err

@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -108,7 +109,11 @@ func (s *Store) journalRows(ctx context.Context, shard int, w store.WriterID, n 
 			}
 			r.At = store.At(n, uint32(seq))
 			if size > 0 {
-				if r.Blob, err = s.getParts(ctx, journalParts(&r), size); err != nil {
+				r.Blob, err = s.getParts(ctx, journalParts(&r), size)
+				if errors.Is(err, ErrTorn) {
+					r.Damage, err = err, nil
+				}
+				if err != nil {
 					break
 				}
 			}

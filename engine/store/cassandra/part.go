@@ -82,10 +82,10 @@ func (s *Store) putParts(ctx context.Context, p partition, blob []byte, timestam
 }
 
 // getParts reads the parts of a blob of the given size and returns the blob. It returns
-// ErrTorn if parts are missing.
+// ErrTorn if parts are missing, or if there cannot be a blob of that size.
 func (s *Store) getParts(ctx context.Context, p partition, size int) ([]byte, error) {
 	if size < 0 || size > store.MaxBlob {
-		return nil, fmt.Errorf("a blob of %d bytes: %w", size, store.ErrTooLarge)
+		return nil, fmt.Errorf("%w: a blob of %d bytes: %w", ErrTorn, size, store.ErrTooLarge)
 	}
 	blob := make([]byte, 0, size)
 	it := s.query(ctx, p.operation+"_read", partsRead, p.read, p.key...)

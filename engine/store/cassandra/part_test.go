@@ -2,6 +2,7 @@ package cassandra_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,20 +78,29 @@ func (s *torn) blocks(pv string) (blocks []store.Block, err error) {
 
 // TestTornRows checks two kinds of incomplete rows. If a writer died after it wrote the parts
 // of a row and before it wrote the row, the journal continues without the row. If the parts of
-// a row are missing, the read fails and does not return a shorter row.
+// a row are missing, the row says so, and the other rows are read.
 func TestTornRows(t *testing.T) {
 	s := newTorn(t)
 	w := store.WriterID{1}
 	row := func(n uint32) store.JournalRow {
 		return store.JournalRow{Shard: 1, Writer: w, At: store.At(1, n), Index: []byte{byte(n)}, Blob: blob(byte(n))}
 	}
-	for n := uint32(1); n <= 3; n++ {
+	for n := uint32(1); n <= 4; n++ {
 		s.must(s.PutJournal(t.Context(), row(n)))
 	}
+	var damaged []uint32
 	read := func() (at []uint32, err error) {
+		damaged = nil
 		for r, err := range s.Journal(t.Context(), 1, w, 0) {
 			if err != nil {
 				return at, err
+			}
+			if r.Damage != nil {
+				damaged = append(damaged, r.At.Seq())
+				if r.Blob != nil || !errors.Is(r.Damage, cassandrastore.ErrTorn) {
+					t.Errorf("the damaged row %d has %d bytes, %v", r.At.Seq(), len(r.Blob), r.Damage)
+				}
+				continue
 			}
 			if want := row(r.At.Seq()); !bytes.Equal(r.Blob, want.Blob) || !bytes.Equal(r.Index, want.Index) {
 				t.Errorf("row %d is not what was written", r.At.Seq())
@@ -100,17 +110,17 @@ func TestTornRows(t *testing.T) {
 		return at, nil
 	}
 	s.exec("DELETE FROM @journal WHERE shard = 1 AND writer = ? AND n = 1 AND seq = 2", w[:])
-	if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 3}) {
+	if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 3, 4}) {
 		t.Errorf("with only the parts of row 2, a read returns the rows %v, %v", at, err)
 	}
 	s.must(s.PutJournal(t.Context(), row(2))) // the writer repeats the write
-	if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 2, 3}) {
+	if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 2, 3, 4}) {
 		t.Errorf("after the write was repeated, a read returns the rows %v, %v", at, err)
 	}
 	for _, part := range []int{0, 1, 2} {
 		s.exec("DELETE FROM @journal_part WHERE shard = 1 AND writer = ? AND n = 1 AND seq = 3 AND part = ?", w[:], part)
-		if at, err := read(); err == nil || !slices.Equal(at, []uint32{1, 2}) || !strings.Contains(err.Error(), "missing") {
-			t.Errorf("without part %d of row 3, a read returns the rows %v, %v", part, at, err)
+		if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 2, 4}) || !slices.Equal(damaged, []uint32{3}) {
+			t.Errorf("without part %d of row 3, a read returns the rows %v and the damaged rows %v, %v", part, at, damaged, err)
 		}
 		s.must(s.PutJournal(t.Context(), row(3)))
 	}
@@ -135,13 +145,13 @@ func TestTornBlocks(t *testing.T) {
 	if n := s.count("block_part_forever"); n != 2*perBlock {
 		t.Errorf("after the write was repeated, there are %d parts, want %d", n, 2*perBlock)
 	}
-	// The row exists and its parts are gone. The read must not return a truncated block.
+	// The row exists and its parts are gone. The block says so, and has no truncated blob.
 	s.exec("DELETE FROM @block_part_forever WHERE pv = ? AND bucket = ? AND start = 2 AND writer = ? AND n = 2", pv, int64(second.Bucket), second.Writer[:])
-	if got, err := s.blocks(pv); err == nil || len(got) != 1 || !strings.Contains(err.Error(), "missing") {
-		t.Errorf("without parts, a read returns %d blocks, %v", len(got), err)
+	if got, err := s.blocks(pv); err != nil || len(got) != 2 || got[0].Damage != nil || got[1].Blob != nil || !errors.Is(got[1].Damage, cassandrastore.ErrTorn) {
+		t.Errorf("without parts, a read returns %v, %v", got, err)
 	}
-	if _, found, err := s.LastBlock(t.Context(), pv, second.Bucket, 5); err == nil || found {
-		t.Errorf("without parts, LastBlock returns the error %v", err)
+	if got, found, err := s.LastBlock(t.Context(), pv, second.Bucket, 5); err != nil || !found || got.Blob != nil || !errors.Is(got.Damage, cassandrastore.ErrTorn) {
+		t.Errorf("without parts, LastBlock returns %v, %v, %v", got, found, err)
 	}
 	s.must(s.PutBlocks(t.Context(), second))
 
