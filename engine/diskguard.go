@@ -8,7 +8,8 @@ import (
 // addDiskGuard creates the disk guard. Sealers apply its decisions.
 func (e *Engine) addDiskGuard() {
 	e.guard = guard.New(guard.Config{
-		Store: e.opts.Store, Limits: guard.Limits{Bytes: e.opts.DiskLimit}, Shards: e.opts.Shards, Engine: e.writer,
+		Limits: guard.Limits{Bytes: e.opts.DiskLimit, Youngest: e.opts.DiskKeep, WarnOnly: e.opts.DiskWarnOnly},
+		Store:  e.opts.Store, Shards: e.opts.Shards, Engine: e.writer,
 		Sealers: e.sealers, Captured: e.capture.Shard, Reclaim: e.opts.Reclaim, Registerer: e.opts.Registerer, Log: e.opts.Log,
 	})
 	e.sealCfg.Cutoff = e.guard.Cutoff

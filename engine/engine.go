@@ -58,6 +58,10 @@ type Options struct {
 	// deleted samples; it is empty if the space becomes free automatically.
 	DiskLimit int64
 	Reclaim   string
+	// DiskKeep is the minimum age of raw samples that are deleted, at least one day.
+	// DiskWarnOnly means that none are deleted.
+	DiskKeep     time.Duration
+	DiskWarnOnly bool
 	// Grace is how long an orderly stop may take; default 20 s.
 	Grace time.Duration
 	// Exclusive means that the store is locked, so that no other engine writes to it.

@@ -84,6 +84,14 @@ const (
 	ReasonNoLimit = "NoLimit"
 	// ReasonBelowLimit: the archive uses less than 90 % of its limit.
 	ReasonBelowLimit = "BelowLimit"
+	// ReasonNearLimit: the archive reaches 90 % of its limit within a few days if it grows as before.
+	ReasonNearLimit = "NearLimit"
+	// ReasonMeasuring: the archive uses more than 90 % of its limit, and more readings of its size
+	// are needed before anything is deleted.
+	ReasonMeasuring = "Measuring"
+	// ReasonOnlyWarning: the archive uses more than 90 % of its limit, and the disk guard must not
+	// delete anything.
+	ReasonOnlyWarning = "OnlyWarning"
 	// ReasonDropping: the oldest raw samples are being deleted.
 	ReasonDropping = "Dropping"
 	// ReasonWaitingForRoom: enough samples are deleted, but their disk space is not free yet.

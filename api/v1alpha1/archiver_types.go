@@ -314,6 +314,37 @@ type StorageSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Gi')) >= 0",message="diskLimit must be at least 1Gi"
 	DiskLimit *resource.Quantity `json:"diskLimit,omitempty"`
+	// diskGuard sets what happens when the archive is close to its disk limit.
+	// +optional
+	DiskGuard *DiskGuardSpec `json:"diskGuard,omitempty"`
+}
+
+// DiskGuardAction is what the disk guard does when the archive reaches 90 % of its disk limit.
+//
+// +kubebuilder:validation:Enum=Delete;Warn
+type DiskGuardAction string
+
+// Actions of the disk guard.
+const (
+	// DiskGuardDelete deletes the oldest raw samples.
+	DiskGuardDelete DiskGuardAction = "Delete"
+	// DiskGuardWarn deletes nothing, and reports that the limit is near.
+	DiskGuardWarn DiskGuardAction = "Warn"
+)
+
+// DiskGuardSpec sets what happens when the archive is close to its disk limit.
+type DiskGuardSpec struct {
+	// action is Delete, which deletes the oldest raw samples, or Warn, which deletes nothing and
+	// sets the condition DiskGuard.
+	// +optional
+	// +kubebuilder:default=Delete
+	Action DiskGuardAction `json:"action,omitempty"`
+	// keepAtLeast is the minimum age of the raw samples that the disk guard deletes. Younger
+	// samples stay even if the archive exceeds its limit.
+	// +optional
+	// +kubebuilder:default="1d"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^0*[1-9][0-9]*(d|w|y)$')",message="keepAtLeast must be a number of days, weeks or years, such as 30d"
+	KeepAtLeast Duration `json:"keepAtLeast,omitempty"`
 }
 
 // CassandraSpec selects a Cassandra cluster. Exactly one of managed and external must be set.

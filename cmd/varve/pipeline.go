@@ -22,6 +22,8 @@ import (
 type pipelineOptions struct {
 	memory, spoolSize byteSize
 	diskLimit         byteSize
+	diskKeep          age
+	diskWarnOnly      bool
 	spool             string
 	flush, checkpoint time.Duration
 	storage           storageOptions
@@ -31,7 +33,7 @@ type pipelineOptions struct {
 
 // pipelineDefaults returns the default options.
 func pipelineDefaults() pipelineOptions {
-	return pipelineOptions{memory: 1 << 30, spoolSize: 10 << 30, flush: 500 * time.Millisecond, checkpoint: 15 * time.Minute}
+	return pipelineOptions{memory: 1 << 30, spoolSize: 10 << 30, flush: 500 * time.Millisecond, checkpoint: 15 * time.Minute, diskKeep: "1d"}
 }
 
 func (o *pipelineOptions) add(f *pflag.FlagSet) {
@@ -41,6 +43,8 @@ func (o *pipelineOptions) add(f *pflag.FlagSet) {
 	f.Var(&o.spoolSize, "spool-size", "maximum size of the spool; beyond it the oldest samples are dropped")
 	f.Var(&o.diskLimit, "disk-limit",
 		"maximum size of the archive on disk, including all replicas; the oldest raw samples are deleted at 90 % of it (0: Cassandra's data_disk_usage_max_disk_size if set, otherwise no limit)")
+	f.Var(&o.diskKeep, "disk-keep", "minimum age of the raw samples that are deleted near the disk limit, such as 30d; at least 1d")
+	f.BoolVar(&o.diskWarnOnly, "disk-warn-only", o.diskWarnOnly, "near the disk limit, delete nothing and only warn")
 	f.DurationVar(&o.flush, "flush", o.flush, "maximum time before a sample is sent to the store")
 	f.DurationVar(&o.checkpoint, "checkpoint", o.checkpoint, "time between writes of samples into blocks")
 	o.storage.add(f)
@@ -61,6 +65,8 @@ func (o *pipelineOptions) check() error {
 		return fmt.Errorf("--spool-size: %v is less than 64Mi", &o.spoolSize)
 	case o.diskLimit != 0 && o.diskLimit < leastDiskLimit:
 		return fmt.Errorf("--disk-limit: %v is less than 128Mi", &o.diskLimit)
+	case o.diskKeep.duration() < 24*time.Hour:
+		return fmt.Errorf("--disk-keep: %v is less than 1d", &o.diskKeep)
 	case o.spool != "" && o.storage.locked():
 		return errors.New("--spool requires --cassandra: an archive in --data is already on a local disk")
 	}
@@ -104,7 +110,7 @@ func (r *resources) newPipeline(o *pipelineOptions, shards int, reg prometheus.R
 	}
 	return engine.New(engine.Options{
 		Store: r.store, Sources: r.sources, Shards: shards, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
-		DiskLimit: int64(o.diskLimit), Reclaim: o.storage.reclaim(),
+		DiskLimit: int64(o.diskLimit), DiskKeep: o.diskKeep.duration(), DiskWarnOnly: o.diskWarnOnly, Reclaim: o.storage.reclaim(),
 		Spool: r.spool, Exclusive: o.storage.locked(), Registerer: reg, Log: log,
 	}), nil
 }

@@ -1,6 +1,7 @@
 package archiverstatus
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -37,6 +38,13 @@ func diskGuard(in *Input) []metav1.Condition {
 		return set(metav1.ConditionFalse, g.Reason, "no limit is set"+gone)
 	case v1alpha1.ReasonBelowLimit:
 		return set(metav1.ConditionFalse, g.Reason, "the archive is well below "+limit+gone)
+	case v1alpha1.ReasonNearLimit:
+		return set(metav1.ConditionFalse, g.Reason, "at its present growth the archive is near "+limit+" in about "+g.Text+
+			", and then the oldest raw samples are deleted: add disk space, raise diskLimit or shorten the retention"+gone)
+	case v1alpha1.ReasonMeasuring:
+		return set(metav1.ConditionFalse, g.Reason, "the archive seems to be near "+limit+"; its size is measured for some minutes before raw samples are deleted"+gone)
+	case v1alpha1.ReasonOnlyWarning:
+		return set(metav1.ConditionTrue, g.Reason, "the archive is near "+limit+", and nothing is deleted because diskGuard.action is Warn: add disk space or raise diskLimit"+gone)
 	case v1alpha1.ReasonDropping:
 		return set(metav1.ConditionTrue, g.Reason, "the archive is near "+limit+gone)
 	case v1alpha1.ReasonWaitingForRoom:
@@ -46,7 +54,7 @@ func diskGuard(in *Input) []metav1.Condition {
 		}
 		return set(metav1.ConditionTrue, g.Reason, message)
 	case v1alpha1.ReasonNothingLeft:
-		return set(metav1.ConditionTrue, g.Reason, "the archive is near "+limit+gone+"; the remaining raw samples are too recent to be deleted")
+		return set(metav1.ConditionTrue, g.Reason, "the archive is near "+limit+gone+"; the remaining raw samples are younger than "+cmp.Or(g.Text, "1 day")+" and stay")
 	}
 	return set(metav1.ConditionUnknown, v1alpha1.ReasonSizeUnknown, "the size of the archive is unknown, so nothing is deleted: "+g.Text)
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,6 +32,9 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	flags, volumes = append(flags, spoolFlags...), append(volumes, spoolVolumes...)
 	if limit := a.Spec.Storage.DiskLimit; limit != nil {
 		flags = append(flags, fmt.Sprintf("--disk-limit=%d", limit.Value()))
+	}
+	if g := a.Spec.Storage.DiskGuard; g != nil {
+		flags = append(flags, fmt.Sprintf("--disk-keep=%s", cmp.Or(g.KeepAtLeast, "1d")), fmt.Sprintf("--disk-warn-only=%t", g.Action == v1alpha1.DiskGuardWarn))
 	}
 	container := core.Container().
 		WithArgs(engineArgs(a, res)...).

@@ -15,17 +15,27 @@ type Limits struct {
 	High, Low float64
 	// Youngest is the minimum age of samples that may be deleted.
 	Youngest time.Duration
+	// WarnOnly means that the guard reports that the limit is near, and deletes nothing.
+	WarnOnly bool
+	// Readings is the number of successive sizes of which the guard uses the smallest. A
+	// compaction, a repair or a node that streams makes the archive larger for some time.
+	Readings int
+	// Pause is the minimum time between two steps of the cutoff.
+	Pause time.Duration
 }
 
 // Defaults of Limits, and the minimum of Youngest.
 const (
-	defaultHigh = 0.90
-	defaultLow  = 0.85
-	dayLong     = 24 * time.Hour
+	defaultHigh     = 0.90
+	defaultLow      = 0.85
+	defaultReadings = 15
+	defaultPause    = 10 * time.Minute
+	dayLong         = 24 * time.Hour
 )
 
 func (l *Limits) setDefaults() {
 	l.High, l.Low = cmp.Or(l.High, defaultHigh), cmp.Or(l.Low, defaultLow)
+	l.Readings, l.Pause = cmp.Or(l.Readings, defaultReadings), cmp.Or(l.Pause, defaultPause)
 	l.Youngest = max(l.Youngest, dayLong)
 }
 
@@ -44,6 +54,11 @@ type State struct {
 	Begins int64
 	// Last is the latest step, or zero if this engine did not take it.
 	Last Step
+	// Unsettled means that too few sizes are known to delete anything.
+	Unsettled bool
+	// Left is the time in which the archive reaches the high-water mark if it grows as before, or
+	// 0 if that is unknown or far away.
+	Left time.Duration
 }
 
 // Step is how far the cutoff was raised, and how many bytes that deleted.
@@ -61,6 +76,15 @@ const (
 	NoLimit Reason = "NoLimit"
 	// BelowLimit means that the archive is below the high-water mark.
 	BelowLimit Reason = "BelowLimit"
+	// NearLimit means that the archive is below the high-water mark, and reaches it within a few
+	// days if it grows as before.
+	NearLimit Reason = "NearLimit"
+	// Measuring means that the archive is above the high-water mark, and that the guard waits for
+	// more readings of its size before it deletes anything.
+	Measuring Reason = "Measuring"
+	// OnlyWarning means that the archive is above the high-water mark, and that the guard must not
+	// delete anything.
+	OnlyWarning Reason = "OnlyWarning"
 	// Dropping means that old raw samples are being deleted.
 	Dropping Reason = "Dropping"
 	// WaitingForRoom means that enough was deleted, but the space is not free yet.
@@ -100,18 +124,26 @@ func Decide(s State, l Limits, size int64, now time.Time) Decision {
 	}
 	d.account(&s, size)
 	future := size - d.Waiting
+	above := future >= l.high()
+	mayDelete := !l.WarnOnly && !s.Unsettled
 	switch {
-	case future >= l.high():
+	case above && mayDelete:
 		d.Cutoff.Open = true
-	case future <= l.low():
+	case future <= l.low() || l.WarnOnly:
 		d.Cutoff.Open = false
 	}
 	switch {
+	case above && l.WarnOnly:
+		d.Reason = OnlyWarning
+	case s.Unsettled && (above || d.Cutoff.Open):
+		d.Reason = Measuring
 	case d.Cutoff.Open:
 		d.Need = future - l.low()
 		d.raise(&s, &l, size, now)
 	case d.Waiting > 0 && size > l.low():
 		d.Reason = WaitingForRoom
+	case s.Left > 0:
+		d.Reason = NearLimit
 	default:
 		d.Reason = BelowLimit
 	}
@@ -132,10 +164,11 @@ func (d *Decision) account(s *State, size int64) {
 	}
 }
 
-// raise raises the cutoff, unless shards still follow the previous step.
+// raise raises the cutoff, unless shards still follow the previous step, or that step was too
+// recent: the sizes measured since then may not show its effect.
 func (d *Decision) raise(s *State, l *Limits, size int64, now time.Time) {
 	d.Reason = Dropping
-	if s.Behind > 0 {
+	if s.Behind > 0 || now.Sub(time.Unix(0, s.Cutoff.At)).Abs() < l.Pause {
 		return
 	}
 	begins, ceiling := max(s.Begins, s.Cutoff.Before), now.Add(-l.Youngest).UnixNano()

@@ -23,6 +23,8 @@ func limits(bytes int64) Limits {
 func TestDecide(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	open := store.Cutoff{Before: ago(year), At: ago(time.Hour), Open: true, Settled: 0, Peak: 92 * gib, Size: 92 * gib, Limit: 100 * gib}
+	recent := open
+	recent.At = ago(5 * time.Minute)
 	done := store.Cutoff{Before: ago(year), At: ago(time.Hour), Settled: 50 * gib, Peak: 70 * gib}
 	for _, c := range []struct {
 		name    string
@@ -49,6 +51,11 @@ func TestDecide(t *testing.T) {
 		{"it grew while waiting, to above the mark", State{Cutoff: store.Cutoff{Before: ago(year), Peak: 92 * gib}, Deleted: 8 * gib}, 100 * gib, 98 * gib, Dropping, 8 * gib, 0},
 		{"what was given up long ago is free", State{Cutoff: done, Deleted: 50 * gib}, 100 * gib, 80 * gib, BelowLimit, 0, 0},
 		{"and again at the mark", State{Cutoff: done, Deleted: 50 * gib}, 100 * gib, 90 * gib, Dropping, 0, 0},
+		{"too few sizes are known", State{Begins: ago(year), Unsettled: true}, 100 * gib, 99 * gib, Measuring, 0, 0},
+		{"too few sizes are known amid a deletion", State{Cutoff: open, Deleted: 4 * gib, Unsettled: true}, 100 * gib, 90 * gib, Measuring, 2 * gib, 0},
+		{"too few sizes are known of a small archive", State{Begins: ago(year), Unsettled: true}, 100 * gib, 50 * gib, BelowLimit, 0, 0},
+		{"the latest step was five minutes ago", State{Cutoff: recent, Deleted: gib, Last: Step{24 * time.Hour, gib}}, 100 * gib, 92 * gib, Dropping, gib, 0},
+		{"at the mark in three days", State{Begins: ago(year), Left: 72 * time.Hour}, 100 * gib, 89 * gib, NearLimit, 0, 0},
 		{"all is young", State{Begins: ago(25 * time.Hour)}, 100 * gib, 99 * gib, Dropping, 0, time.Hour},
 		{"all is too young", State{Begins: ago(24*time.Hour + time.Minute)}, 100 * gib, 99 * gib, NothingLeft, 0, 0},
 		{"a cutoff of another's clock, to come", State{Cutoff: store.Cutoff{Before: ago(-year)}}, 100 * gib, 99 * gib, NothingLeft, 0, 0},

@@ -15,6 +15,9 @@
 // bytes in a time span is unknown until it is deleted. The yield of each step therefore
 // determines the length of the next.
 //
+// A compaction, a repair, or a node that streams makes the archive larger for some time. The
+// guard therefore uses the smallest of several readings of the size, and pauses after each step.
+//
 // Deleted bytes may take a long time to become free. In Cassandra a deletion adds a tombstone,
 // and the space becomes free through compaction or `nodetool garbagecollect`. The guard asks
 // the embedded store to free the space once enough was deleted. To allow for the delay, the

@@ -82,6 +82,7 @@ type Guard struct {
 	metrics *metrics
 	cutoff  atomic.Int64
 	last    taken
+	sizes   sizes
 	// lastLimit is the latest limit that the servers returned, or nil before the first answer.
 	lastLimit *int64
 
@@ -199,6 +200,11 @@ func (g *Guard) decide(ctx context.Context, f store.Cutoff, shardProgress []stor
 	for _, sp := range shardProgress {
 		s.Deleted += sp.Bytes
 	}
+	if limits.Bytes > 0 {
+		settled := false
+		size, settled = g.sizes.add(size, limits.Readings, time.Now())
+		s.Unsettled, s.Left = !settled, g.sizes.left(size, limits.high())
+	}
 	if g.last.to == f.Before && g.last.to != 0 {
 		s.Last = Step{Length: time.Duration(g.last.to - g.last.from), Bytes: s.Deleted - g.last.deleted}
 	}
@@ -232,11 +238,18 @@ func (g *Guard) act(ctx context.Context, s *State, d *Decision, limit, size int6
 		d.Cutoff.By = g.cfg.Engine
 		g.last = taken{from: max(s.Begins, s.Cutoff.Before), to: d.Cutoff.Before, deleted: s.Deleted}
 		g.metrics.rounds.Inc()
+		g.sizes.forget()
 		g.cfg.Log.Warn("the disk guard deletes the oldest raw samples because the archive is near its size limit", "before", when(d.Cutoff.Before),
 			"size", size, "limit", limit, "need", d.Need, "waiting", d.Waiting)
 	}
-	if st.Message = g.message(s, d, limit, size); d.Reason == WaitingForRoom {
+	st.Message = g.message(s, d, limit, size)
+	switch d.Reason {
+	case WaitingForRoom:
 		st.Text = g.cfg.Reclaim
+	case NearLimit:
+		st.Text = inDays(s.Left)
+	case NothingLeft:
+		st.Text = inDays(g.cfg.Limits.Youngest)
 	}
 	waited := g.Status().Reason == WaitingForRoom
 	g.setStatus(st)
@@ -282,6 +295,12 @@ func (g *Guard) message(s *State, d *Decision, limit, size int64) string {
 			m += ": " + g.cfg.Reclaim
 		}
 		return m
+	case NearLimit:
+		return use + cutoff + "; at the present growth the guard begins to delete raw samples in about " + inDays(s.Left)
+	case Measuring:
+		return use + cutoff + "; the guard measures the size for some minutes before it deletes raw samples"
+	case OnlyWarning:
+		return use + cutoff + "; the guard deletes nothing because it is set to warn only"
 	case NothingLeft:
 		return use + cutoff + "; all remaining raw samples are younger than " + g.cfg.Limits.Youngest.String() + " and stay"
 	}
@@ -304,7 +323,7 @@ func (g *Guard) setStatus(st Status) {
 	switch {
 	case was.Reason == st.Reason, st.Reason == "", st.Reason == Dropping: // each step is logged
 		return
-	case st.Reason == BelowLimit, st.Reason == NoLimit:
+	case st.Reason == BelowLimit, st.Reason == NoLimit, st.Reason == Measuring:
 		if log = g.cfg.Log.Info; was.Reason == "" {
 			return
 		}
@@ -358,6 +377,18 @@ func (g *Guard) begins(ctx context.Context) (int64, error) {
 		}
 	}
 	return first, nil
+}
+
+// inDays formats a duration for people.
+func inDays(d time.Duration) string {
+	switch days := d.Round(12*time.Hour).Hours() / 24; {
+	case days < 1:
+		return fmt.Sprintf("%d hours", max(1, int(d.Hours())))
+	case days == 1:
+		return "1 day"
+	default:
+		return fmt.Sprintf("%.3g days", days)
+	}
 }
 
 func when(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }

@@ -97,7 +97,7 @@ func (d *disk) DropBefore(_ context.Context, c store.Channel, after, cutoff int6
 // guard returns the guard of an engine that seals the given shards.
 func (d *disk) guard(limit int64, sealed ...int) *Guard {
 	return New(Config{
-		Store: d, Limits: Limits{Bytes: limit}, Shards: shards, Engine: store.NewWriter(),
+		Store: d, Limits: Limits{Bytes: limit, Readings: 1, Pause: 1}, Shards: shards, Engine: store.NewWriter(),
 		Sealers: func() map[int]Sealer {
 			m := map[int]Sealer{}
 			for _, shard := range sealed {
