@@ -11,6 +11,7 @@ import (
 type scanner struct {
 	held    sample.Sample // the latest sample of the current slot
 	holding bool
+	latest  int64 // time of the sample that came last
 	done    int64 // end of the last slot whose sample was emitted
 }
 
@@ -25,19 +26,22 @@ func slotEnd(t int64, period time.Duration) int64 {
 }
 
 // offer takes a sample. If the sample begins a new slot, offer emits the held sample. It
-// returns how many samples were dropped: 0 or 1.
+// returns how many samples were dropped: 0 or 1. If the clock of the samples was set back, the
+// slots begin again at the new time.
 func (sc *scanner) offer(s *sample.Sample, period time.Duration, emit func(*sample.Sample)) (passed uint64) {
 	end := slotEnd(s.Time, period)
-	if end <= sc.done {
+	if end <= sc.done && s.Time >= sc.latest {
 		return 1 // the sample is late: its slot has ended
 	}
-	if sc.holding {
-		if slotEnd(sc.held.Time, period) < end {
-			sc.give(period, emit)
-		} else {
-			passed = 1
-		}
+	sc.latest = s.Time
+	switch {
+	case !sc.holding:
+	case slotEnd(sc.held.Time, period) == end:
+		passed = 1
+	default:
+		sc.give(period, emit)
 	}
+	sc.done = min(sc.done, end-int64(period))
 	buf := append(sc.held.Bytes[:0], s.Bytes...)
 	sc.held, sc.holding = *s, true
 	sc.held.Bytes = buf
