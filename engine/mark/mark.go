@@ -2,8 +2,10 @@
 //
 //	capture, journal, seal ── Add, Metadata ──▶ queue ── Run: batches ──▶ store
 //
-// Add and Metadata never block. If the store is unreachable for so long that the queue is
-// full, further entries are dropped and counted.
+// Add and Metadata never block. While the store is unreachable, losses of a PV that follow each
+// other wait as one mark, because an engine that is short of memory reports them for all its PVs
+// several times per second. If the queue is full, further entries are dropped and counted. Once
+// it has room again, each PV gets a mark for the time of its dropped marks.
 package mark
 
 import (
@@ -46,12 +48,15 @@ type Log struct {
 	log     *slog.Logger
 	dropped atomic.Uint64
 	written atomic.Uint64
+	waiting waiting
 }
 
-// entry is a mark, metadata if meta is set, or a request to close sync if sync is set. Run
-// closes sync once all earlier entries are written or dropped.
+// entry is a mark, a loss that may still grow if loss is set, metadata if meta is set, or a
+// request to close sync if sync is set. Run closes sync once all earlier entries are written or
+// dropped.
 type entry struct {
 	mark store.PVMark
+	loss *sample.Mark
 	meta *store.PVMetadata
 	sync chan<- struct{}
 }
@@ -71,7 +76,13 @@ func NewLog(st Store, w store.WriterID, reg prometheus.Registerer, log *slog.Log
 
 // Add queues a mark of a PV. It does not block.
 func (l *Log) Add(pv string, m sample.Mark) {
-	l.enqueue(entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m}})
+	e := entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m}}
+	if m.Kind == sample.Lost {
+		if e.loss = l.waiting.addLoss(pv, m); e.loss == nil {
+			return // it is part of a mark in the queue
+		}
+	}
+	l.enqueue(e)
 }
 
 // Metadata queues the metadata that a PV has from a time (ns since 1970) on. It does not
@@ -102,6 +113,9 @@ func (l *Log) enqueue(e entry) {
 	case l.queue <- e:
 	default:
 		l.dropped.Add(1)
+		if e.meta == nil && e.sync == nil {
+			l.waiting.addDropped(&e)
+		}
 	}
 }
 
@@ -138,16 +152,26 @@ func (l *Log) Run(ctx, hard context.Context) {
 
 // batch returns an entry and the entries that are queued behind it, up to batchLen entries.
 func (l *Log) batch(first entry) []entry {
-	batch := []entry{first}
+	batch := []entry{l.waiting.finish(first)}
 	for len(batch) < batchLen {
 		select {
 		case e := <-l.queue:
-			batch = append(batch, e)
+			batch = append(batch, l.waiting.finish(e))
 		default:
 			return batch
 		}
 	}
 	return batch
+}
+
+// markDropped queues a mark for each PV of which marks were dropped, if the queue has room.
+func (l *Log) markDropped() {
+	if len(l.queue) > queueLen/2 {
+		return
+	}
+	for pv, m := range l.waiting.takeDropped(queueLen / 4) {
+		l.Add(pv, m)
+	}
 }
 
 // write stores a batch. It retries until it succeeds. After ctx has ended, it tries only once
@@ -164,6 +188,7 @@ func (l *Log) write(hard, ctx context.Context, batch []entry) {
 		err := l.put(hard, batch)
 		if err == nil {
 			l.written.Add(uint64(len(batch)))
+			l.markDropped()
 			return
 		}
 		l.log.Warn("a write to the store failed; marks wait", "entries", len(batch)+len(l.queue), "err", err)

@@ -161,6 +161,69 @@ func TestQueuedChangesOfAPVAreCompared(t *testing.T) {
 	})
 }
 
+// TestLossesOfAPVWaitAsOneMark checks that an engine that drops samples of 2,000 PVs for a minute
+// loses none of the marks, and that losses far from each other stay apart.
+func TestLossesOfAPVWaitAsOneMark(t *testing.T) {
+	inLog(t, func(l *Log, s *shelf, stop func()) {
+		const pvs, second = 2_000, int64(time.Second)
+		s.set(true)
+		testclock.Advance(time.Second)
+		lose := func(from, to int64) {
+			for at := from; at < to; at += second {
+				for pv := range pvs {
+					l.Add(fmt.Sprint("PV", pv), sample.Mark{Time: at, End: at + second - 1, Kind: sample.Lost, Reason: sample.Overflow, Count: 3})
+				}
+			}
+		}
+		lose(0, 60*second)
+		lose(600*second, 610*second)
+		s.set(false)
+		stop()
+		if n := l.dropped.Load(); n != 0 || len(s.marks) < 2*pvs || len(s.marks) > 3*pvs {
+			t.Fatalf("%d marks are dropped, %d are stored", n, len(s.marks))
+		}
+		count := map[string]uint64{}
+		for _, m := range s.marks {
+			count[m.PV] += m.Count
+			if m.Time < 600*second && m.End > 60*second {
+				t.Fatalf("a mark covers a time without losses: %+v", m)
+			}
+		}
+		for pv, n := range count {
+			if n != 3*70 {
+				t.Fatalf("the marks of %s count %d lost samples", pv, n)
+			}
+		}
+	})
+}
+
+// TestDroppedMarksAreMarked checks that a PV of which marks were dropped gets a mark for their
+// time once the store is back.
+func TestDroppedMarksAreMarked(t *testing.T) {
+	inLog(t, func(l *Log, s *shelf, stop func()) {
+		s.set(true)
+		for i := range queueLen + batchLen {
+			l.Add("OTHER", sample.Mark{Time: int64(i), Kind: sample.Connected})
+		}
+		for i := range int64(batchLen + 5) {
+			l.Add("A", sample.Mark{Time: 100 + i, Kind: sample.Disconnected})
+			l.Add("B", sample.Mark{Time: i * 1e12, End: i*1e12 + 7, Kind: sample.Lost, Reason: sample.Overflow, Count: 1})
+		}
+		s.set(false)
+		testclock.Advance(time.Minute)
+		stop()
+		for _, pv := range []string{"A", "B"} {
+			found := false
+			for _, m := range s.marks {
+				found = found || m.PV == pv && m.Kind == sample.Lost && m.Reason == sample.Overflow && m.Text != "" && m.End > m.Time
+			}
+			if !found {
+				t.Errorf("no mark says that marks of %s were dropped", pv)
+			}
+		}
+	})
+}
+
 func TestAFullQueueDropsAndCounts(t *testing.T) {
 	l := NewLog(&shelf{}, store.WriterID{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	for range queueLen + 3 {

@@ -1,0 +1,104 @@
+package mark
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// maxGap is the longest time, in ns, between two losses of a PV that wait as one mark.
+const maxGap = int64(10 * time.Second)
+
+// waiting is what a Log knows of the marks that wait for the store. It holds at most one loss per
+// PV and reason that may grow, and at most one note per PV of dropped marks.
+type waiting struct {
+	mu      sync.Mutex
+	losses  map[lossKey]*sample.Mark
+	dropped map[string]note
+}
+
+type lossKey struct {
+	pv     string
+	reason sample.Reason
+}
+
+// note is the time, in ns since 1970, and the number of the marks of a PV that were dropped.
+type note struct {
+	from, to int64
+	n        int
+}
+
+// addLoss adds a loss to the waiting one of the same PV and reason if they follow each other, and
+// returns nil. Otherwise it returns a new one, which the caller must queue.
+func (w *waiting) addLoss(pv string, m sample.Mark) *sample.Mark {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := lossKey{pv, m.Reason}
+	if l := w.losses[key]; l != nil && m.Time-l.End <= maxGap && l.Time-m.End <= maxGap && m.Text == l.Text {
+		l.Time, l.End, l.Count = min(l.Time, m.Time), max(l.End, m.End), l.Count+m.Count
+		return nil
+	}
+	if w.losses == nil {
+		w.losses = map[lossKey]*sample.Mark{}
+	}
+	w.losses[key] = &m
+	return &m
+}
+
+// finish returns an entry whose mark does not grow any more.
+func (w *waiting) finish(e entry) entry {
+	if e.loss == nil {
+		return e
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forgetLocked(&e)
+	e.mark.Mark, e.loss = *e.loss, nil
+	return e
+}
+
+// forgetLocked makes the loss of an entry final.
+func (w *waiting) forgetLocked(e *entry) {
+	if key := (lossKey{e.mark.PV, e.loss.Reason}); w.losses[key] == e.loss {
+		delete(w.losses, key)
+	}
+}
+
+// addDropped notes a mark that found no room in the queue.
+func (w *waiting) addDropped(e *entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := e.mark.Mark
+	if e.loss != nil {
+		w.forgetLocked(e)
+		m = *e.loss
+	}
+	if w.dropped == nil {
+		w.dropped = map[string]note{}
+	}
+	d, known := w.dropped[e.mark.PV]
+	if !known {
+		d = note{from: m.Time, to: m.Time}
+	}
+	w.dropped[e.mark.PV] = note{min(d.from, m.Time), max(d.to, m.Time, m.End), d.n + 1}
+}
+
+// takeDropped removes the notes of at most n PVs, and returns a mark for each.
+func (w *waiting) takeDropped(n int) map[string]sample.Mark {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	marks := map[string]sample.Mark{}
+	for pv, d := range w.dropped {
+		if len(marks) == n {
+			break
+		}
+		delete(w.dropped, pv)
+		marks[pv] = sample.Mark{
+			Time: d.from, End: d.to, Kind: sample.Lost, Reason: sample.Overflow,
+			Text: fmt.Sprintf("%d marks of this time were dropped because too many waited for the store: samples may be missing", d.n),
+		}
+	}
+	return marks
+}
