@@ -131,6 +131,7 @@ func (e *Engine) startSpool(ctx, hard context.Context) (stop func()) {
 				e.capture.CountSpooled(pv, 0, ours)
 				e.marks.Add(pv, m)
 			},
+			Damaged: func(shard int, m sample.Mark) { e.markDamaged(shard, "", m) },
 		})
 	})
 	return func() {

@@ -26,7 +26,16 @@ type Target struct {
 	// Lost is called with a mark for samples that were dropped. ours is the number of those
 	// samples that this process put. Lost must not block.
 	Lost func(pv string, ours uint64, m sample.Mark)
+	// Damaged is called with a mark for samples of a shard that are lost because a file is
+	// damaged. The PVs are unknown. Damaged must not block. It may be nil.
+	Damaged func(shard int, m sample.Mark)
 }
+
+// fileError is the error of a file of the spool that could not be read.
+type fileError struct{ err error }
+
+func (e *fileError) Error() string { return "reading a spool file: " + e.err.Error() }
+func (e *fileError) Unwrap() error { return e.err }
 
 const (
 	// parallel is how many rows are sent at the same time. It is small, so that live
@@ -35,6 +44,8 @@ const (
 	// linger is how long the drainer keeps a segment whose writer another engine may have
 	// taken for dead. A sealer takes less time from reading a claim to dropping it.
 	linger = time.Minute
+	// rereadAfter is how long the drainer leaves a file alone that could not be read.
+	rereadAfter = time.Minute
 )
 
 // drainer is one run of Drain.
@@ -61,6 +72,10 @@ func (s *Spool) Drain(ctx context.Context, to Target) {
 				return
 			}
 			s.metrics.Retries.Inc()
+			if failed := (*fileError)(nil); errors.As(err, &failed) {
+				d.postpone(g, failed)
+				continue
+			}
 			s.cfg.Log.Warn("a write to the store failed; spooled samples wait", "err", err)
 			backoff.Wait(ctx)
 			continue
@@ -77,12 +92,25 @@ func (d *drainer) nextSegment() (g *segment, due time.Duration) {
 	defer d.mu.Unlock()
 	due = linger
 	for _, g := range d.segments {
-		if g.drained.IsZero() {
+		switch wait := time.Until(g.retryAt); {
+		case !g.drained.IsZero():
+			due = min(due, time.Until(g.drained.Add(linger)))
+		case wait > 0:
+			due = min(due, wait)
+		default:
 			return g, 0
 		}
-		due = min(due, time.Until(g.drained.Add(linger)))
 	}
 	return nil, due
+}
+
+// postpone leaves a file alone that could not be read, so that newer files do not wait for it.
+func (d *drainer) postpone(g *segment, err error) {
+	d.metrics.Failures.Inc()
+	d.cfg.Log.Error("a spool file cannot be read; its samples wait, and the drainer tries again", "file", g.path, "after", rereadAfter.String(), "err", err)
+	d.mu.Lock()
+	g.retryAt = time.Now().Add(rereadAfter)
+	d.mu.Unlock()
 }
 
 // waitForRows waits until there are new rows, but at most for the given time.
@@ -181,13 +209,14 @@ func (d *drainer) endCurrentSegment(ctx context.Context) error {
 	}
 }
 
-// sendShard sends the rows of a shard and closes the claim.
+// sendShard sends the rows of a shard and closes the claim. It skips the rows before a record that
+// cannot be read, because each record says where the one before it is.
 func (d *drainer) sendShard(ctx context.Context, g *segment, shard int) error {
 	c := g.chains[shard]
 	err := g.with(d.fs, g.size, func(r *reader) error {
 		offsets, err := r.chain(c.last, c.sent)
-		if err != nil {
-			return err
+		if err != nil && !errors.Is(err, errCorrupt) {
+			return &fileError{err}
 		}
 		for _, offset := range slices.Backward(offsets) {
 			if ctx.Err() != nil {
@@ -201,6 +230,9 @@ func (d *drainer) sendShard(ctx context.Context, g *segment, shard int) error {
 	})
 	if err != nil {
 		return err
+	}
+	if c.samples > 0 {
+		d.giveUp(g, shard, c.samples)
 	}
 	c.claim.Closed, c.claim.Last = true, c.sent
 	if err := d.putClaim(ctx, g, shard); err != nil {
@@ -217,17 +249,16 @@ func (d *drainer) sendShard(ctx context.Context, g *segment, shard int) error {
 func (d *drainer) sendRow(ctx context.Context, g *segment, r *reader, offset int64) error {
 	rec, err := r.record(offset)
 	if err != nil {
-		return err
+		return &fileError{err}
 	}
 	row, err := r.row(&rec)
 	if errors.Is(err, errCorrupt) {
-		d.acknowledge(g, &rec.record, false)
-		d.metrics.Dropped.WithLabelValues(damaged).Add(float64(rec.samples))
-		d.cfg.Log.Error("a row in the spool is damaged; its samples are lost", "file", g.path, "shard", rec.shard, "samples", rec.samples)
+		d.giveUp(g, rec.shard, rec.samples)
+		d.acknowledge(g, &rec.record)
 		return nil
 	}
 	if err != nil {
-		return err
+		return &fileError{err}
 	}
 	if c := g.chains[rec.shard]; time.Since(c.stands) > journal.RenewEvery { // readers find no row without a claim
 		if err := d.putClaim(ctx, g, rec.shard); err != nil {
@@ -237,7 +268,12 @@ func (d *drainer) sendRow(ctx context.Context, g *segment, r *reader, offset int
 	if err := d.Store.PutJournal(ctx, row); err != nil {
 		return err
 	}
-	d.acknowledge(g, &rec.record, true)
+	if g.ours {
+		d.mu.Lock()
+		d.counts.Sent += uint64(rec.samples)
+		d.mu.Unlock()
+	}
+	d.acknowledge(g, &rec.record)
 	d.metrics.SentRows.Inc()
 	d.metrics.SentSamples.Add(float64(rec.samples))
 	if g.ours && d.Stored != nil {
@@ -246,21 +282,31 @@ func (d *drainer) sendRow(ctx context.Context, g *segment, r *reader, offset int
 	return nil
 }
 
-// acknowledge records that a row is in the store or, if stored is false, that it can never be
-// there.
-func (d *drainer) acknowledge(g *segment, rec *record, stored bool) {
+// giveUp reports samples of a shard that are lost because a file is damaged.
+func (d *drainer) giveUp(g *segment, shard, samples int) {
+	d.metrics.Dropped.WithLabelValues(damaged).Add(float64(samples))
+	d.cfg.Log.Error("rows in the spool are damaged; their samples are lost", "file", g.path, "shard", shard, "samples", samples)
+	if g.ours {
+		d.mu.Lock()
+		d.counts.Dropped += uint64(samples)
+		d.mu.Unlock()
+	}
+	if d.Damaged != nil {
+		d.Damaged(shard, sample.Mark{
+			Time: g.created, End: time.Now().UnixNano(), Kind: sample.Lost, Reason: sample.Damaged, Count: uint64(samples),
+			Text: "a file of the spool is damaged",
+		})
+	}
+}
+
+// acknowledge records that a row is in the store, or that it can never be there.
+func (d *drainer) acknowledge(g *segment, rec *record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := g.chains[rec.shard]
 	c.rows--
 	c.samples -= rec.samples
 	c.sent = rec.at
-	switch {
-	case g.ours && stored:
-		d.counts.Sent += uint64(rec.samples)
-	case g.ours:
-		d.counts.Dropped += uint64(rec.samples)
-	}
 }
 
 // putClaim writes the claim of the segment's writer in a shard. The first time, the claim

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// recover finds the segments of earlier processes.
+// recover finds the segments of earlier processes. A file that cannot be read stays where it is:
+// neither new samples nor those in other files wait for it.
 func (s *Spool) recover() error {
 	names, err := s.fs.List(s.cfg.Dir)
 	if err != nil {
@@ -26,8 +27,14 @@ func (s *Spool) recover() error {
 	}
 	slices.SortFunc(s.segments, func(a, b *segment) int { return cmp.Compare(a.n, b.n) })
 	for i, g := range s.segments {
-		if err := s.scan(g, i == len(s.segments)-1); err != nil {
+		err := s.scan(g, i == len(s.segments)-1)
+		if errors.Is(err, ErrOtherArchive) {
 			return fmt.Errorf("reading %s: %w", g.path, err)
+		}
+		if err != nil {
+			s.metrics.Failures.Inc()
+			s.cfg.Log.Error("a spool file cannot be read; it stays, and is read at the next start", "file", g.path, "err", err)
+			clear(g.chains)
 		}
 	}
 	s.segments = slices.DeleteFunc(s.segments, func(g *segment) bool { return len(g.chains) == 0 })

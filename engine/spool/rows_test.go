@@ -128,6 +128,8 @@ type archive struct {
 	stored map[string]uint64
 	lost   map[string]sample.Mark
 	ours   map[string]uint64
+
+	damaged []sample.Mark
 }
 
 func newArchive() *archive {
@@ -140,6 +142,11 @@ func newArchive() *archive {
 func (a *archive) target() Target {
 	return Target{
 		Store: a,
+		Damaged: func(_ int, m sample.Mark) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.damaged = append(a.damaged, m)
+		},
 		Stored: func(pv string, n uint64) {
 			a.mu.Lock()
 			defer a.mu.Unlock()

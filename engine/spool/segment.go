@@ -26,6 +26,8 @@ type segment struct {
 	// was acknowledged, or zero.
 	sending bool
 	drained time.Time
+	// retryAt is when the drainer reads the file again after it could not, or zero.
+	retryAt time.Time
 }
 
 // chain is the rows of one shard in a segment. Each row has the offset of the previous row.
@@ -124,11 +126,11 @@ func (r *reader) index(rec *placed) ([]byte, error) {
 	return index, readAt(r.file, index, rec.offset+recordSize)
 }
 
-// chain returns the offsets of the records that back yields.
+// chain returns the offsets of the records that back yields, even with an error.
 func (r *reader) chain(last int64, after store.Position) (offsets []int64, err error) {
 	for rec, err := range r.back(last, after) {
 		if err != nil {
-			return nil, err
+			return offsets, err
 		}
 		offsets = append(offsets, rec.offset)
 	}
@@ -168,7 +170,7 @@ func readAt(f io.ReaderAt, dst []byte, offset int64) error {
 func (g *segment) with(fs vfs.FS, size int64, f func(*reader) error) error {
 	file, err := fs.Open(g.path)
 	if err != nil {
-		return err
+		return &fileError{err}
 	}
 	defer file.Close()
 	return f(&reader{file: file, size: size, writer: g.writer})

@@ -8,11 +8,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"varve.dev/varve/engine/sample"
 )
 
 func TestRowsAreSentInOrder(t *testing.T) {
@@ -285,18 +288,105 @@ func TestAFileOfAnotherArchiveIsRefused(t *testing.T) {
 	}
 }
 
-func TestAFileOfALaterVersionIsRefused(t *testing.T) {
-	fs := vfs.NewMem()
-	b := start(t, config(fs))
-	b.put(newRow(1, 0, 10, "A"))
-	b.stop()
-	name := files(t, fs)[0]
-	text := readFile(t, fs, name)
-	text = append(appendHeader(nil, &header{version: 2, archive: testArchive}), text...)
-	writeFile(t, fs, name, text)
-	if _, err := Open(config(fs)); err == nil || !strings.Contains(err.Error(), "version 2") {
-		t.Errorf("a file of a later version gives %v", err)
+// TestAFileThatCannotBeReadStays checks that a file that cannot be read, or that a later version
+// wrote, keeps neither new rows nor those in other files from being sent, and stays.
+func TestAFileThatCannotBeReadStays(t *testing.T) {
+	for name, spoil := range map[string]func(fs *faultyFS, name string){
+		"a later version": func(fs *faultyFS, name string) {
+			text := append(appendHeader(nil, &header{version: 2, archive: testArchive}), readFile(t, fs, name)...)
+			writeFile(t, fs, name, text)
+		},
+		"an error of the disk": func(fs *faultyFS, name string) { fs.unreadable.Store(&name) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fs, to := &faultyFS{FS: vfs.NewMem()}, newArchive()
+				for i := range 2 {
+					b := start(t, config(fs))
+					b.put(newRow(1, 10*i, 10*i+10, "A"))
+					b.stop()
+				}
+				bad := files(t, fs)[0]
+				spoil(fs, bad)
+				b := start(t, config(fs))
+				b.put(newRow(1, 20, 30, "A"))
+				b.drain(to)
+				rest(2 * linger)
+				if got := to.words(t, 1, "A"); !slices.Equal(got, count(10, 30)) {
+					t.Errorf("the values %v are sent", got)
+				}
+				if names := files(t, fs); !slices.Equal(names, []string{bad}) {
+					t.Errorf("the directory holds %v, want %s", names, bad)
+				}
+			})
+		})
 	}
+}
+
+// TestAFileThatCannotBeReadForAWhile checks that rows in newer files do not wait for a file that
+// the drainer cannot read, and that the rows of that file follow when it can be read again.
+func TestAFileThatCannotBeReadForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs, to := &faultyFS{FS: vfs.NewMem()}, newArchive()
+		for i := range 2 {
+			b := start(t, config(fs))
+			b.put(newRow(1, 10*i, 10*i+10, "A"))
+			b.stop()
+		}
+		b := start(t, config(fs))
+		fs.unreadable.Store(&files(t, fs)[0])
+		b.drain(to)
+		rest(10 * time.Second)
+		if got := to.words(t, 1, "A"); !slices.Equal(got, count(10, 20)) {
+			t.Errorf("while the first file cannot be read, the values %v are sent", got)
+		}
+		fs.unreadable.Store(new(string))
+		rest(2 * rereadAfter)
+		if got := to.words(t, 1, "A"); !slices.Equal(got, append(count(10, 20), count(0, 10)...)) && !slices.Equal(got, count(0, 20)) {
+			t.Errorf("in the end the values %v are sent", got)
+		}
+	})
+}
+
+// faultyFS is a file system on which one file cannot be read.
+type faultyFS struct {
+	vfs.FS
+	unreadable atomic.Pointer[string]
+}
+
+func (f *faultyFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if bad := f.unreadable.Load(); bad != nil && *bad != "" && strings.HasSuffix(name, *bad) {
+		return nil, errors.New("input/output error")
+	}
+	return f.FS.Open(name, opts...)
+}
+
+// TestADamagedHeaderOfARow checks that a record header that cannot be read loses only the rows up
+// to it, which are reported, and blocks nothing behind it.
+func TestADamagedHeaderOfARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs, to := vfs.NewMem(), newArchive()
+		b := start(t, config(fs))
+		var at []int64
+		for i := range 10 {
+			at = append(at, b.bytesLocked())
+			b.put(newRow(1, 10*i, 10*i+10, "A"))
+		}
+		text := readFile(t, fs, files(t, fs)[0])
+		text[at[4]+3] ^= 1
+		writeFile(t, fs, files(t, fs)[0], text)
+		b.drain(to)
+		rest(5 * time.Second)
+		if got := to.words(t, 1, "A"); !slices.Equal(got, count(50, 100)) || b.Counts().Waiting != 0 {
+			t.Errorf("the values %v are sent, and %d samples wait", got, b.Counts().Waiting)
+		}
+		if lost := to.damaged; len(lost) != 1 || lost[0].Reason != sample.Damaged || lost[0].Count != 50 {
+			t.Errorf("reported as lost: %+v", lost)
+		}
+		if c := b.Counts(); c.Dropped != 50 || c.Sent != 50 {
+			t.Errorf("%+v", c)
+		}
+	})
 }
 
 // TestDamageLosesAsLittleAsPossible checks that a damaged row loses only its own samples, and
