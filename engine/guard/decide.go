@@ -125,13 +125,7 @@ func Decide(s State, l Limits, size int64, now time.Time) Decision {
 	d.account(&s, size)
 	future := size - d.Waiting
 	above := future >= l.high()
-	mayDelete := !l.WarnOnly && !s.Unsettled
-	switch {
-	case above && mayDelete:
-		d.Cutoff.Open = true
-	case future <= l.low() || l.WarnOnly:
-		d.Cutoff.Open = false
-	}
+	d.open(above && !s.Unsettled && !l.WarnOnly, future <= l.low() || l.WarnOnly)
 	switch {
 	case above && l.WarnOnly:
 		d.Reason = OnlyWarning
@@ -148,6 +142,16 @@ func Decide(s State, l Limits, size int64, now time.Time) Decision {
 		d.Reason = BelowLimit
 	}
 	return d
+}
+
+// open begins or ends the deletion.
+func (d *Decision) open(begin, end bool) {
+	switch {
+	case begin:
+		d.Cutoff.Open = true
+	case end:
+		d.Cutoff.Open = false
+	}
 }
 
 // account computes how many of the deleted bytes are not free yet.

@@ -157,7 +157,6 @@ func TestDamagedBlock(t *testing.T) {
 // this engine from being sealed. The rows before it are sealed at once, and those after it when
 // the row is still damaged after a while. Until then it may become readable.
 func TestDamagedRow(t *testing.T) {
-	type rows = []store.JournalRow
 	for name, c := range map[string]struct {
 		spoil  func(r *store.JournalRow)
 		mend   bool
@@ -180,7 +179,7 @@ func TestDamagedRow(t *testing.T) {
 				}
 				first.end()
 				w := first.shardJournal.Writer()
-				written := rows(m.st.journal[w])
+				written := m.st.journal[w]
 				if len(written) != 3 {
 					t.Fatalf("%d rows", len(written))
 				}
