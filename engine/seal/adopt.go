@@ -70,13 +70,14 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 // It stops before a damaged row that may become readable.
 func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error {
 	got := gathering{byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive, read: c.Since}
-	waits := false
+	var waits error
 	for row, err := range s.cfg.Store.Journal(ctx, s.shardJournal.Shard, c.Writer, c.Sealed) {
 		if err != nil {
 			return err
 		}
 		if err := got.add(row); err != nil {
-			if waits = s.mustWait(&row, err); waits {
+			if s.mustWait(&row, err) {
+				waits = fmt.Errorf("journal row %d cannot be read yet: %w", row.At, err)
 				break
 			}
 			s.leaveOut(&row, got.read, err)
@@ -91,8 +92,8 @@ func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error
 	if err := s.sealGathered(ctx, c, &got); err != nil {
 		return err
 	}
-	if waits || !c.Closed && !dead {
-		return nil
+	if waits != nil || !c.Closed && !dead {
+		return waits
 	}
 	return s.dropClaim(ctx, c, &got)
 }

@@ -13,7 +13,7 @@ import (
 
 // rowGrace is how long a sealer reads a damaged journal row again and again before it leaves
 // the row out. A replica that answers later may still have the bytes.
-const rowGrace = 10 * time.Minute
+const rowGrace = 3 * time.Minute
 
 // damage is what a sealer knows of damaged blocks and journal rows.
 type damage struct {

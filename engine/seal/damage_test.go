@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,7 +191,9 @@ func TestDamagedRow(t *testing.T) {
 				second := m.launch()
 				losses := second.collectLosses()
 				m.putRow(second, 10, "B")
-				m.checkpoint(second)
+				if err := second.shard.Checkpoint(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read yet") {
+					t.Errorf("with a damaged row the checkpoint returns %v", err)
+				}
 				if a, b := m.inBlocks("A"), m.inBlocks("B"); a != 10 || b != 20 {
 					t.Errorf("before the damaged row, %d samples of A and %d of B are sealed; want 10 and 20", a, b)
 				}
@@ -198,7 +201,9 @@ func TestDamagedRow(t *testing.T) {
 					written[1] = whole
 				}
 				time.Sleep(rowGrace + time.Second)
-				m.checkpoint(second)
+				if err := second.shard.Checkpoint(t.Context()); (err != nil) != c.waits {
+					t.Errorf("after the grace period the checkpoint returns %v", err)
+				}
 				want := 20
 				switch {
 				case c.waits:

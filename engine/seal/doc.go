@@ -67,7 +67,7 @@
 // marks its samples as lost, carries nothing forward in place of its last sample, and keeps the
 // rollup bins that were computed from it.
 //
-// If a journal row cannot be read, the later rows of its writer wait for up to ten minutes,
+// If a journal row cannot be read, the later rows of its writer wait for up to three minutes,
 // because a replica that answers later may have the bytes. Then the sealer marks the samples of
 // the row as lost. Samples of other writers do not wait. A row of a later format version waits
 // until an engine that knows the version seals the shard.

@@ -256,7 +256,8 @@ func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 }
 
 // Checkpoint seals the rows that other writers added, and everything that the shard journal
-// has made durable. Then it completes rollups and queues tier migrations.
+// has made durable. Then it completes rollups and queues tier migrations. If the rows of a writer
+// cannot be sealed, nothing else waits for them, and Checkpoint returns the error at its end.
 func (s *Shard) Checkpoint(ctx context.Context) error {
 	s.round++
 	s.tiles.BeginCheckpoint()
@@ -266,9 +267,6 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 	}
 	if err := s.sealOwn(ctx); err != nil {
 		return err
-	}
-	if adopting != nil {
-		return adopting
 	}
 	if s.isOverloaded() {
 		s.tiles.PutOff()
@@ -284,7 +282,7 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 		return err
 	}
 	s.blocks.QueueMigrations()
-	return nil
+	return adopting
 }
 
 // Delete makes a checkpoint, and then deletes all stored rows of PVs. The last samples of
