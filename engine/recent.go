@@ -36,8 +36,10 @@ func (e *Engine) addShardJournals(held *query.Held, pv string) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.allLocked {
-		held.Covers = append(held.Covers, h.journal.Writer())
 		held.Runs = append(held.Runs, h.journal.Recent(pv)...)
+		if _, _, some := h.journal.Released(); !some { // otherwise readers need the journal, too
+			held.Covers = append(held.Covers, h.journal.Writer())
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func (o *pipelineOptions) check() error {
 		return fmt.Errorf("--spool-size: %v is less than 64Mi", &o.spoolSize)
 	case o.diskLimit != 0 && o.diskLimit < leastDiskLimit:
 		return fmt.Errorf("--disk-limit: %v is less than 128Mi", &o.diskLimit)
-	case o.diskKeep.duration() < 24*time.Hour:
+	case o.diskKeep != "" && o.diskKeep.duration() < 24*time.Hour:
 		return fmt.Errorf("--disk-keep: %v is less than 1d", &o.diskKeep)
 	case o.spool != "" && o.storage.locked():
 		return errors.New("--spool requires --cassandra: an archive in --data is already on a local disk")

@@ -54,7 +54,7 @@ func diskGuard(in *Input) []metav1.Condition {
 		}
 		return set(metav1.ConditionTrue, g.Reason, message)
 	case v1alpha1.ReasonNothingLeft:
-		return set(metav1.ConditionTrue, g.Reason, "the archive is near "+limit+gone+"; the remaining raw samples are younger than "+cmp.Or(g.Text, "1 day")+" and stay")
+		return set(metav1.ConditionTrue, g.Reason, "the archive is near "+limit+gone+"; the remaining raw samples are too recent to be deleted: they are younger than "+cmp.Or(g.Text, "1 day"))
 	}
 	return set(metav1.ConditionUnknown, v1alpha1.ReasonSizeUnknown, "the size of the archive is unknown, so nothing is deleted: "+g.Text)
 }

@@ -11,15 +11,19 @@
 //	                           Head ─┘    └─ store unreachable ──▶ Spool             │
 //	   query ◀── ShardJournal.Recent ── Head ◀─────────── acked ─────────────────────┘
 //	                              ├── seal: Head.Unsealed ──▶ block ──▶ Head.Sealed
-//	                              └── another engine sealed the rows: ShardJournal.GiveUp
+//	                              ├── another engine sealed the rows: ShardJournal.GiveUp
+//	                              └── memory is short: ShardJournal.Released, sealed from the journal
 //
 // A shard journal has one row under way at a time, so the rows of a writer appear in
 // the store in the order of their positions. A sealer that has read the rows up to a
 // position therefore cannot have missed an earlier one. If a write of a row fails, the
 // shard journal sends the same bytes again under the same position, until the store
-// acknowledges them. Meanwhile samples stay in their heads. When all heads together take
-// more memory than allowed, the oldest samples that are in no row yet are dropped,
-// counted and marked.
+// acknowledges them. Meanwhile samples stay in their heads.
+//
+// When sealing lags and memory is short, a shard journal releases the samples of acknowledged
+// rows: the sealer and readers read them from the journal. When all heads together still take
+// more memory than allowed, the oldest samples that are in no row yet are dropped, counted and
+// marked.
 //
 // With a spool, samples leave memory for the disk once the store has failed for some
 // seconds, or when memory is short. The shard journal then abandons the row under way
@@ -33,5 +37,4 @@
 // room by dropping older samples of their head. Reading never copies them: the bytes of a
 // run are only added to, or released. A pass writes at most one row from each head, and
 // only a few shard journals have a row with a large value under way at the same time.
-// have a row with a large value under way at the same time.
 package journal

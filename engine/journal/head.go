@@ -23,6 +23,7 @@ type Head struct {
 	dirty          bool // in the dirty list of the shard journal, or being flushed
 	retired        bool // no more samples will be appended
 	run            sample.Run
+	first          uint64    // samples that left the run at its beginning
 	acked, flushed int       // samples from the start of run; acked ≤ flushed
 	due            int       // new samples that the pass under way still has to write
 	segments       []segment // of the acked samples, in order
@@ -130,11 +131,20 @@ func (h *Head) Acked() int {
 	return h.acked
 }
 
+// Durable returns how many samples of the head have ever become durable in the journal, without
+// those that left it by the spool.
+func (h *Head) Durable() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.first + uint64(h.acked)
+}
+
 // Unsealed sets dst to the first samples that are durable in the journal but not yet in a
-// block, and returns their number. It returns all of them, or as many as take up to most bytes
-// of memory, but at least one. The head still owns the memory of the values, and the caller
-// must not write to it.
-func (h *Head) Unsealed(dst *sample.Run, most int) int {
+// block. It sets dst to all of them, or to as many as take up to most bytes of memory, but at
+// least one. It returns how many samples, of those that Durable counts, are in dst or left the
+// head before: the argument of Sealed. The head still owns the memory of the values, and the
+// caller must not write to it.
+func (h *Head) Unsealed(dst *sample.Run, most int) (through uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := h.acked
@@ -142,7 +152,7 @@ func (h *Head) Unsealed(dst *sample.Run, most int) int {
 		n = h.countWithinLocked(n, most)
 	}
 	h.run.Part(dst, 0, n)
-	return n
+	return h.first + uint64(n)
 }
 
 // countWithinLocked returns how many of the first n samples take up to most bytes, but
@@ -160,16 +170,29 @@ func (h *Head) countWithinLocked(n, most int) int {
 	return n
 }
 
-// Sealed drops the first n samples of Unsealed, because they are now in acknowledged blocks.
-func (h *Head) Sealed(n int) {
+// Sealed drops the samples of Unsealed, because they are now in acknowledged blocks. Some of them
+// may have been released meanwhile.
+func (h *Head) Sealed(through uint64) {
 	h.mu.Lock()
-	h.dropLocked(n)
-	h.mu.Unlock()
+	defer h.mu.Unlock()
+	if through > h.first {
+		h.dropLocked(int(through - h.first))
+	}
+}
+
+// release drops all samples that are durable in the journal.
+func (h *Head) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.acked > 0 {
+		h.dropLocked(h.acked)
+	}
 }
 
 // dropLocked drops the first n samples, which are acked.
 func (h *Head) dropLocked(n int) {
 	h.run.DropFirst(n)
+	h.first += uint64(n)
 	h.acked -= n
 	h.flushed -= n
 	whole := 0
@@ -358,14 +381,17 @@ func (h *Head) Heavy() bool {
 }
 
 // shed drops a fraction of the samples that are in no row yet, the oldest first. It
-// returns their number and the times of the first and the last.
-func (h *Head) shed(fraction float64) (n int, from, to int64) {
+// returns their number and the times of the first and the last. It adds the part of a sample
+// that it could not drop to rest, and drops one more sample when rest is a whole one. So many
+// heads with few samples each drop the fraction together.
+func (h *Head) shed(fraction float64, rest *float64) (n int, from, to int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n = int(fraction * float64(h.run.Len()-h.flushed))
-	if n == 0 {
+	*rest += fraction * float64(h.run.Len()-h.flushed)
+	if n = min(int(*rest), h.run.Len()-h.flushed); n == 0 {
 		return 0, 0, 0
 	}
+	*rest -= float64(n)
 	from, to = h.dropNewLocked(n)
 	return n, from, to
 }

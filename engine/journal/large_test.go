@@ -242,8 +242,8 @@ func TestUnsealedComesInPieces(t *testing.T) {
 			most, want int
 		}{{h, 1, 1}, {h, 350 << 10, 3}, {h, 1 << 30, 20}, {scalar, 1, 1}, {scalar, 20 * 100, 100}, {scalar, 1 << 20, 3000}} {
 			var r sample.Run
-			if n := c.h.Unsealed(&r, c.most); n != c.want || r.Len() != n {
-				t.Errorf("%d samples of %s fit into %d bytes, want %d", n, c.h.PV, c.most, c.want)
+			if through := c.h.Unsealed(&r, c.most); through != uint64(c.want) || r.Len() != c.want {
+				t.Errorf("%d samples of %s fit into %d bytes, want %d", through, c.h.PV, c.most, c.want)
 			}
 		}
 		if h.Heavy() || b.TakeHeavy() {

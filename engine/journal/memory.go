@@ -30,6 +30,9 @@ func (m *Memory) add(n int64) { m.used.Add(n) }
 
 func (m *Memory) fits(n int) bool { return m.used.Load()+int64(n) <= m.limit }
 
+// isShort reports whether little room is left.
+func (m *Memory) isShort() bool { return m.used.Load() > m.limit/8*7 }
+
 // excess returns the fraction of the bytes in use that is above the limit.
 func (m *Memory) excess() float64 {
 	used := m.used.Load()

@@ -11,6 +11,9 @@ import (
 // Metrics are the metrics of all shard journals of an engine.
 type Metrics struct {
 	Rows, Retries prometheus.Counter
+	// Released counts how often a shard's samples in acknowledged rows left memory because it
+	// was short.
+	Released prometheus.Counter
 	// Bytes and Samples count the contents of acknowledged rows. Dropped counts samples that
 	// were dropped for lack of memory and will never be in a row.
 	Bytes, Samples, Dropped atomic.Uint64
@@ -42,6 +45,8 @@ func NewMetrics(reg prometheus.Registerer, mem *Memory) *Metrics {
 	m := &Metrics{
 		Rows:    counter("rows_total", "Journal rows acknowledged."),
 		Retries: counter("retries_total", "Writes to the store that failed and were retried."),
+		Released: counter("released_total",
+			"Times that the samples in a shard's journal left memory because it was short; they are sealed from the journal."),
 		Write:   seconds("write_seconds", "Time from sending a journal row to its acknowledgement."),
 		Durable: seconds("durable_seconds", "Time from building a journal row to its acknowledgement, including retries."),
 	}

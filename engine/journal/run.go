@@ -305,18 +305,38 @@ func (j *ShardJournal) updateMemory() {
 	}
 }
 
-// shed drops the oldest new samples while memory is over its limit. Every shard journal
-// drops the fraction by which all of them together are over it.
+// shed frees memory when it is short. It first releases the samples that are durable in the
+// journal. If memory is still over its limit, it drops the oldest new samples: every shard journal
+// drops the fraction by which all of them together are over the limit.
 func (j *ShardJournal) shed() {
-	excess := j.mem.excess()
+	if !j.mem.isShort() {
+		return
+	}
+	j.release()
+	excess, rest := j.mem.excess(), 0.0
 	if excess == 0 {
 		return
 	}
 	for _, h := range j.Heads() {
-		if n, from, to := h.shed(excess); n > 0 {
+		if n, from, to := h.shed(excess, &rest); n > 0 {
 			j.markLost(h, n, from, to)
 		}
 	}
+}
+
+// release drops the samples in acknowledged rows. The sealer reads them from the journal, and so
+// do readers until then.
+func (j *ShardJournal) release() {
+	at := j.Acked()
+	if at == 0 || at == store.Position(j.released.Load()) {
+		return
+	}
+	j.released.Store(uint64(at)) // before the samples leave, so that no reader relies on them
+	for _, h := range j.Heads() {
+		h.release()
+	}
+	j.cfg.Metrics.Released.Inc()
+	j.cfg.Log.Warn("memory is short; the samples in the journal of a shard are released, and sealed from the journal later", "shard", j.Shard)
 }
 
 // markLost counts and marks samples of a head that were dropped.

@@ -62,6 +62,8 @@ type ShardJournal struct {
 	spare      []arrival  // empty, with the memory of the previous arrivals for reuse
 
 	acked           atomic.Uint64        // store.Position: all rows up to here are acknowledged
+	released        atomic.Uint64        // store.Position: samples of rows up to here are not in memory
+	sealed          atomic.Uint64        // store.Position: rows up to here are known to be sealed
 	written         atomic.Uint64        // bytes of acknowledged rows
 	heavy           atomic.Bool          // a head became heavy since the last TakeHeavy
 	failing         atomic.Bool          // the latest write failed
@@ -206,9 +208,27 @@ func (j *ShardJournal) GiveUp(sealed store.Position) {
 		return
 	}
 	j.givenUp = sealed
+	j.NoteSealed(sealed)
 	for _, h := range j.Heads() {
 		h.giveUp(sealed)
 	}
+}
+
+// NoteSealed notes that all rows up to a position are in acknowledged blocks, and that the store
+// knows it.
+func (j *ShardJournal) NoteSealed(to store.Position) {
+	j.sealed.Store(max(j.sealed.Load(), uint64(to)))
+}
+
+// SealedTo returns the latest position that NoteSealed was called with.
+func (j *ShardJournal) SealedTo() store.Position { return store.Position(j.sealed.Load()) }
+
+// Released returns the rows whose samples are perhaps neither in memory nor sealed, because memory
+// was short: those after one position and up to another. It is false if there are none. A row is
+// among them before its samples leave memory.
+func (j *ShardJournal) Released() (after, to store.Position, some bool) {
+	after, to = j.SealedTo(), store.Position(j.released.Load())
+	return after, to, to > after
 }
 
 // Forget drops all samples, so that they no longer count as memory. Run must have ended,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -67,13 +68,45 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 }
 
 // adoptWriter seals the unsealed rows of a writer, and drops the claim of a writer that has ended.
-// It stops before a damaged row that may become readable.
 func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error {
-	got := gathering{byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive, read: c.Since}
+	got, err := s.adoptRows(ctx, c, math.MaxUint64)
+	if err != nil || !c.Closed && !dead {
+		return err
+	}
+	return s.dropClaim(ctx, c, got)
+}
+
+// adoptReleased seals the rows of this engine whose samples left memory because it was short.
+func (s *Shard) adoptReleased(ctx context.Context) error {
+	after, to, some := s.shardJournal.Released()
+	if !some {
+		return nil
+	}
+	c := store.Claim{Shard: s.shardJournal.Shard, Writer: s.shardJournal.Writer(), Sealed: after}
+	got, err := s.adoptRows(ctx, c, to)
+	if err != nil {
+		return err
+	}
+	if got.at < to {
+		s.reportLost("", sample.Mark{
+			Time: got.read, End: time.Now().UnixNano(), Kind: sample.Lost, Reason: sample.Damaged, Text: "journal rows expired before they were sealed",
+		})
+	}
+	s.shardJournal.NoteSealed(to)
+	return nil
+}
+
+// adoptRows seals the unsealed rows of a writer up to a position. It stops before a damaged row
+// that may become readable, and returns an error.
+func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position) (*gathering, error) {
 	var waits error
+	got := &gathering{byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive, read: c.Since}
 	for row, err := range s.cfg.Store.Journal(ctx, s.shardJournal.Shard, c.Writer, c.Sealed) {
 		if err != nil {
-			return err
+			return got, err
+		}
+		if row.At > to {
+			break
 		}
 		if err := got.add(row); err != nil {
 			if s.mustWait(&row, err) {
@@ -84,18 +117,15 @@ func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error
 			got.at = row.At
 		}
 		if got.bytes > adoptBytes {
-			if err := s.sealGathered(ctx, c, &got); err != nil {
-				return err
+			if err := s.sealGathered(ctx, c, got); err != nil {
+				return got, err
 			}
 		}
 	}
-	if err := s.sealGathered(ctx, c, &got); err != nil {
-		return err
+	if err := s.sealGathered(ctx, c, got); err != nil {
+		return got, err
 	}
-	if waits != nil || !c.Closed && !dead {
-		return waits
-	}
-	return s.dropClaim(ctx, c, &got)
+	return got, waits
 }
 
 // gathering holds the samples that were read from a writer's rows and are not sealed yet.

@@ -40,6 +40,7 @@ type simulation struct {
 	trace   []string
 	engines []*simEngine
 	leading bool
+	memory  int64      // limit of an engine that is launched; 0: 1 GiB
 	sealer  *simEngine // the leader
 }
 
@@ -64,10 +65,11 @@ func newSimulation(t *testing.T, seed uint64, levels ...store.Level) *simulation
 
 // launch starts an engine. It uses the clock of the test.
 func (m *simulation) launch() *simEngine {
-	mem := journal.NewMemory(1 << 30)
+	mem := journal.NewMemory(cmp.Or(m.memory, 1<<30))
 	log := slog.New(slog.DiscardHandler)
 	shardJournal := journal.NewShardJournal(0, store.NewWriter(), &journal.Config{Store: m.st, Flush: 5 * time.Second, RowBytes: 256 << 10,
-		Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: log})
+		Memory: mem,
+		Lost:   func(pv string, l sample.Mark) { m.t.Errorf("samples of %s are dropped: %+v", pv, l) }, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { shardJournal.Run(ctx, ctx) })

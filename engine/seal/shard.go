@@ -339,14 +339,22 @@ const (
 
 // sealOwn seals all samples that the shard journal has made durable.
 func (s *Shard) sealOwn(ctx context.Context) error {
+	if err := s.adoptReleased(ctx); err != nil {
+		return err
+	}
 	to, written := s.shardJournal.Acked(), s.shardJournal.Written()
 	if err := s.sealHeads(ctx, s.shardJournal.Heads()); err != nil {
 		return err
 	}
+	if err := s.adoptReleased(ctx); err != nil { // memory may have become short meanwhile
+		return err
+	}
+	to = max(to, s.shardJournal.SealedTo())
 	s.written.Store(written)
 	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, s.shardJournal.Writer(), to); err != nil {
 		return err
 	}
+	s.shardJournal.NoteSealed(to)
 	s.positions.noteRaised(s.shardJournal.Writer(), to)
 	return nil
 }
@@ -360,19 +368,19 @@ func (s *Shard) sealHeavy(ctx context.Context) error {
 
 // sealHeads seals the samples of heads that are durable now, in batches of bounded size.
 func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) error {
-	due := make([]int, len(heads))
+	due := make([]uint64, len(heads))
 	for i, h := range heads {
-		due[i] = h.Acked()
+		due[i] = h.Durable()
 	}
 	for len(heads) > 0 {
 		var parts []part
-		var sealed []int
+		var sealed []uint64
 		for room := batchBytes; len(parts) < min(len(heads), batchHeads) && room > 0; {
 			h, r := heads[len(parts)], new(sample.Run)
-			n := h.Unsealed(r, room)
+			through := h.Unsealed(r, room)
 			room -= r.Size()
-			parts, sealed = append(parts, part{h.PV, r}), append(sealed, n)
-			if n < due[len(sealed)-1] {
+			parts, sealed = append(parts, part{h.PV, r}), append(sealed, through)
+			if through < due[len(sealed)-1] {
 				break
 			}
 		}
@@ -380,9 +388,9 @@ func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) error {
 			return err
 		}
 		done := 0 // only the last of these heads can have more samples
-		for i, n := range sealed {
-			heads[i].Sealed(n)
-			if due[i] -= n; due[i] <= 0 {
+		for i, through := range sealed {
+			heads[i].Sealed(through)
+			if through >= due[i] {
 				done++
 			}
 		}
