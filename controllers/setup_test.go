@@ -23,10 +23,10 @@ import (
 var _ = Describe("The operator", func() {
 	It("leads again after a restart of its container, while another operator waits", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
-		now, fresh := metav1.NewMicroTime(time.Now()), int32(3600)
+		now, duration := metav1.NewMicroTime(time.Now()), int32(3600)
 		Expect(k8s.Create(ctx, &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "varve-operator"},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("operator-a"), LeaseDurationSeconds: &fresh, AcquireTime: &now, RenewTime: &now},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("operator-a"), LeaseDurationSeconds: &duration, AcquireTime: &now, RenewTime: &now},
 		})).To(Succeed())
 		elected := map[string]<-chan struct{}{}
 		for _, pod := range []string{"operator-a", "operator-b"} {

@@ -15,7 +15,7 @@ func TestFetch(t *testing.T) {
 		body   []byte
 		err    string
 	}{
-		{"a report", 200, []byte(`{"engine":"e1","news":"of a later version"}`), ""},
+		{"a report", 200, []byte(`{"engine":"e1","later":"a field of a later version"}`), ""},
 		{"an error", 503, nil, "503"},
 		{"not JSON", 200, []byte("<html>"), "reading the report"},
 		{"no end", 200, bytes.Repeat([]byte(" "), reportSize+1), "more than"},

@@ -6,9 +6,10 @@
 //	engines ─ GET /internal/report, 10 s ───┘      ▲
 //	                 └── Changes, Reports ──▶ reconcilers
 //
-// The package does not trust the time in a Lease. An engine is dead if its Lease stayed
-// unchanged for leaseExpiry, by the operator's own clock, in lists that were never more than
-// leaseGap apart. Therefore an unreachable API server does not make an engine dead.
+// The package does not trust the time in a Lease. An engine is dead if its Lease has not changed
+// for leaseExpiry, by the operator's own clock. If more than leaseGap passes between two lists
+// of the Leases, this time starts again. Therefore an unreachable API server does not make an
+// engine dead.
 package fleet
 
 import (

@@ -124,8 +124,8 @@ func (f *Fleet) observe(leases []coordinationv1.Lease, present map[types.Namespa
 		key := client.ObjectKeyFromObject(l)
 		present[key] = true
 		e := f.knownLocked(key, l.Labels[v1alpha1.LabelArchiver])
-		news := !e.lease.seen() || e.lease.dead
-		if renewed[key] = e.lease.renew(&l.Spec, now); renewed[key] && news {
+		wasAlive := e.lease.seen() && !e.lease.dead
+		if renewed[key] = e.lease.renew(&l.Spec, now); renewed[key] && !wasAlive {
 			changed[e.archiver] = true
 		}
 	}

@@ -75,11 +75,11 @@ func (f *Fleet) pollReport(ctx context.Context, pod *corev1.Pod) {
 	}
 	f.mu.Lock()
 	e := f.knownLocked(client.ObjectKeyFromObject(pod), pod.Labels[v1alpha1.LabelArchiver])
-	news := (e.report != nil && e.report.Draining) != r.Draining
+	drainingChanged := (e.report != nil && e.report.Draining) != r.Draining
 	e.report, e.reported = r, time.Now()
 	archiver := e.archiver
 	f.mu.Unlock()
-	if news {
+	if drainingChanged {
 		f.changes.Wake(archiver)
 	}
 }
@@ -105,7 +105,7 @@ func fetch(ctx context.Context, c *http.Client, url string) (*report.Report, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("asking %s: %s", url, resp.Status)
+		return nil, fmt.Errorf("requesting %s: %s", url, resp.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, reportSize+1))
 	if err != nil {

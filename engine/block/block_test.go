@@ -80,7 +80,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatalf("Append changed its input:\n%s", d)
 			}
 			if string(blob[:6]) != "prefix" {
-				t.Fatal("Append changed what stood before")
+				t.Fatal("Append changed the bytes that were in the buffer before")
 			}
 			var got sample.Run
 			if err := Decode(&got, blob[6:]); err != nil {

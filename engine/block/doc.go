@@ -4,7 +4,8 @@
 //	sample.Run ──▶ Append ──▶ version, type, count │ times │ tags │ values
 //	sample.Run ◀── Decode ◀──────────────────────────────┘
 //
-// Every column is converted to integers. A sample of them decides which form is smallest:
+// Every column is converted to integers. The encoder tries the forms on a few of the column's
+// values, and takes the form that is the smallest for them:
 //
 //	times ── in the coarsest unit ──┐
 //	tags ─── runs, or ──────────────┤              ┌─ even, or short ─▶ one frame

@@ -79,7 +79,7 @@ func TestChosenForm(t *testing.T) {
 		}
 	}
 	if b := appendTags(nil, all["alarms"].Tags, s); b[0] != 0 || b[1] != 0 {
-		t.Errorf("alarms that come and go are kept as runs: % x", b)
+		t.Errorf("tags of alarms that come and go are encoded as runs: % x", b)
 	}
 	for name, want := range map[string]byte{"strings": plainBytes, "texts": s2Bytes, "arrays": columnBytes, "pictures": s2Bytes} {
 		if got := appendCompressed(nil, all[name].Bytes, all[name].Type, s)[0]; got != want {

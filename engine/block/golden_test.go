@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-var update = flag.Bool("update", false, "write what Append makes into testdata")
+var update = flag.Bool("update", false, "write the output of Append into testdata")
 
 // words returns a run of a fixed-size type with evenly spaced times.
 func words(typ sample.Type, n int, next func(i int) uint64) *sample.Run {
@@ -134,10 +134,10 @@ func TestGolden(t *testing.T) {
 		if err := Decode(&got, want); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if d := equal(r, &got); d != "" {
-			t.Errorf("%s is stored otherwise (-want +got):\n%s", name, d)
+			t.Errorf("%s: the golden bytes decode to other samples (-want +got):\n%s", name, d)
 		}
 		if string(blob) != string(want) {
-			t.Errorf("%s is written otherwise: if that is meant, and programs of before can read it, run with -update\n got %x\nwant %x", name, blob, want)
+			t.Errorf("%s: the encoding has changed; if this is intended, and older versions can read it, run go test ./engine/block -update\n got %x\nwant %x", name, blob, want)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func encodeAnyColumns(t *testing.T, rounds int) {
 		}
 		before.AppendRange(r, 0, n)
 		if !same(before, &got) {
-			t.Fatalf("seed %d: %v × %d comes back otherwise", seed, typ, n)
+			t.Fatalf("seed %d: %v × %d decodes to other samples", seed, typ, n)
 		}
 		if most := 30 + 26*n; len(blob) > most {
 			t.Errorf("seed %d: %d samples of %v take %d bytes", seed, n, typ, len(blob))
@@ -120,14 +120,14 @@ func TestTruncatedAndExtended(t *testing.T) {
 		before := got.Clone()
 		for n := range blob {
 			if err := Decode(got, blob[:n:n]); err == nil {
-				t.Fatalf("%s: %d of %d bytes decode", name, n, len(blob))
+				t.Fatalf("%s: the first %d of %d bytes decode", name, n, len(blob))
 			}
 			if !same(before, got) {
-				t.Fatalf("%s: %d of %d bytes left something in the run", name, n, len(blob))
+				t.Fatalf("%s: a failed Decode of %d of %d bytes changed the run", name, n, len(blob))
 			}
 		}
 		if err := Decode(got, append(blob, 0)); err == nil {
-			t.Fatalf("%s: a byte too many decodes", name)
+			t.Fatalf("%s: a blob with an extra byte decodes", name)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func FuzzValues(f *testing.F) {
 			}
 			var got sample.Run
 			if err := Decode(&got, Append(nil, r)); err != nil || !same(r, &got) {
-				t.Fatalf("%v does not come back: %v", typ, err)
+				t.Fatalf("%v decodes to another value: %v", typ, err)
 			}
 		}
 	})

@@ -26,13 +26,13 @@ func TestBucketSizes(t *testing.T) {
 		}
 	}
 	if got := ReviseSize(store.Year, 1000, false, store.Year); got != store.Hour {
-		t.Errorf("a rate too high for a year stays in %v", got)
+		t.Errorf("a PV whose rate is too high for buckets of a year stays in buckets of a %v", got)
 	}
 	if got := ReviseSize(store.Day, 5, false, store.Year); got != store.Day {
-		t.Errorf("a size changes to %v before its bucket ends", got)
+		t.Errorf("the bucket size changes to %v before the bucket ends", got)
 	}
 	if got := ReviseSize(store.Hour, 4, true, store.Year); got != store.Month {
-		t.Errorf("a low rate goes on with %v", got)
+		t.Errorf("a PV with a low rate continues with buckets of a %v", got)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestTiersInUse(t *testing.T) {
 		{[]store.Tier{store.Forever, store.Keep1d}, store.Keep7d, store.Forever},
 	} {
 		if got := AvailableTier(tc.has, tc.want); got != tc.gets {
-			t.Errorf("of %v, what is to be kept on %v is kept on %v, want %v", tc.has, tc.want, got, tc.gets)
+			t.Errorf("a store with the tiers %v keeps data of tier %v on tier %v, want %v", tc.has, tc.want, got, tc.gets)
 		}
 	}
 	year := 365 * 24 * hour
@@ -64,7 +64,7 @@ func TestTiersInUse(t *testing.T) {
 		{[]store.Bucket{store.Day.Of(noon + year), store.Hour.Of(noon + year).In(store.Keep1d), store.Hour.Of(noon).In(store.Keep1y)}, store.Forever},
 	} {
 		if got := LastTier(tc.starts); got != tc.want {
-			t.Errorf("a PV that nobody captures stays on %v, want %v", got, tc.want)
+			t.Errorf("a PV that is not captured stays on tier %v, want %v", got, tc.want)
 		}
 	}
 }

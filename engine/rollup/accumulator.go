@@ -182,8 +182,8 @@ func compare(a, b value) int {
 	return cmp.Or(cmp.Compare(a.typ, b.typ), cmp.Compare(a.word, b.word), bytes.Compare(a.bytes, b.bytes), cmp.Compare(a.tag, b.tag))
 }
 
-// undefined reports whether the tag marks an undefined value.
-func undefined(t sample.Tag) bool {
+// Undefined reports whether the tag marks an undefined value.
+func Undefined(t sample.Tag) bool {
 	const udf = 17 // as in EPICS base (alarm.h)
 	return t.Severity() == sample.Invalid && t.Status() == udf
 }
@@ -209,7 +209,7 @@ func (a *Accumulator) applyGroup(dst []Bin) []Bin {
 	for i := range a.group {
 		v := &a.group[i]
 		b.severity = max(b.severity, v.tag.Severity())
-		if kind == Number && KindOf(v.typ) == Number && finite(v.number) && !undefined(v.tag) {
+		if kind == Number && KindOf(v.typ) == Number && finite(v.number) && !Undefined(v.tag) {
 			b.min, b.max = lesser(b.min, v.number), greater(b.max, v.number)
 		}
 	}
@@ -217,7 +217,7 @@ func (a *Accumulator) applyGroup(dst []Bin) []Bin {
 	if !b.sampled {
 		b.first, b.sampled = last.number, true
 	}
-	valid := !undefined(last.tag) && (kind != Number || finite(last.number))
+	valid := !Undefined(last.tag) && (kind != Number || finite(last.number))
 	a.held = holding{value: last, kind: kind, exists: true, valid: valid, since: a.at}
 	a.group = a.group[:0]
 	return dst

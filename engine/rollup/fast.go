@@ -37,7 +37,7 @@ func (a *Accumulator) fast(dst []Bin, r *sample.Run, from, to int) ([]Bin, int) 
 func (a *Accumulator) inBin(r *sample.Run, from, to int) int {
 	b, h := &a.bin, &a.held
 	tag, severity := h.tag, b.severity
-	if undefined(tag) {
+	if Undefined(tag) {
 		return from
 	}
 	low, high, ref, area, sq := b.min, b.max, b.ref, b.area, b.sq
@@ -61,7 +61,7 @@ func (a *Accumulator) inBin(r *sample.Run, from, to int) int {
 			break
 		}
 		if g := tags[n] &^ sample.CarriedForward; g != tag {
-			if undefined(g) {
+			if Undefined(g) {
 				break
 			}
 			tag, severity = g, max(severity, g.Severity())

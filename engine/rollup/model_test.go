@@ -21,10 +21,10 @@ func (s typed) kind() Kind { return KindOf(s.t) }
 // number returns the value as a number, and whether it can be held.
 func (s typed) number() (float64, bool) {
 	if !s.t.Fixed() {
-		return 0, !undefined(s.Tag)
+		return 0, !Undefined(s.Tag)
 	}
 	v := sample.Float(s.t, s.Word)
-	return v, !undefined(s.Tag) && (s.kind() != Number || finite(v))
+	return v, !Undefined(s.Tag) && (s.kind() != Number || finite(v))
 }
 
 func (s typed) value() value {

@@ -32,10 +32,10 @@ func row(t *Tile, blob []byte) *store.Rollup {
 	return &store.Rollup{Level: t.Level, Tile: t.Tile, Blob: blob}
 }
 
-// same returns the difference between two tiles.
-func same(a, b *Tile) string {
+// difference describes the first difference between two tiles, or returns "".
+func difference(a, b *Tile) string {
 	if a.Level != b.Level || a.Tile != b.Tile || a.Since != b.Since || a.Through != b.Through {
-		return "what the tiles are about"
+		return "the level, the start or the claim of the tiles differs"
 	}
 	return differ(a.Bins, b.Bins)
 }
@@ -60,7 +60,7 @@ func encodeTiles(t *testing.T, seeds uint64) {
 			}
 			blob := Append([]byte("before"), want)
 			if !bytes.HasPrefix(blob, []byte("before")) {
-				t.Fatal("what was there before is gone")
+				t.Fatal("Append changed the bytes that were in the buffer before")
 			}
 			blob = blob[len("before"):]
 			if len(blob) > store.MaxRollup {
@@ -69,7 +69,7 @@ func encodeTiles(t *testing.T, seeds uint64) {
 			if err := Decode(got, row(want, blob)); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			if d := same(got, want); d != "" {
+			if d := difference(got, want); d != "" {
 				t.Fatalf("seed %d: %s", seed, d)
 			}
 		}
@@ -92,7 +92,7 @@ func TestTheLargestTile(t *testing.T) {
 	}
 	blob := Append(nil, tile)
 	if len(blob) > store.MaxRollup {
-		t.Errorf("it takes %d bytes, more than a row may have", len(blob))
+		t.Errorf("the tile takes %d bytes, more than a row may have", len(blob))
 	}
 	if err := Decode(new(Tile), row(tile, blob)); err != nil {
 		t.Error(err)
@@ -112,11 +112,11 @@ func truncate(t *testing.T, seeds uint64) {
 			blob := Append(nil, tile)
 			for n := range blob {
 				if err := Decode(new(Tile), row(tile, blob[:n])); !errors.Is(err, ErrCorrupt) {
-					t.Fatalf("%d of %d bytes give %v", n, len(blob), err)
+					t.Fatalf("the first %d of %d bytes decode with the error %v", n, len(blob), err)
 				}
 			}
 			if err := Decode(new(Tile), row(tile, append(blob, 0))); !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("a byte too many gives %v", err)
+				t.Fatalf("a tile with an extra byte decodes with the error %v", err)
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func TestGolden(t *testing.T) {
 		if err := Decode(got, row(want, blob)); err != nil {
 			t.Fatal(err)
 		}
-		if d := same(got, want); d != "" {
+		if d := difference(got, want); d != "" {
 			t.Error(d)
 		}
 	}
@@ -236,7 +236,7 @@ func FuzzDecode(f *testing.F) {
 		if err := Decode(second, row(tile, Append(nil, first))); err != nil {
 			t.Fatal(err)
 		}
-		if d := same(second, first); d != "" {
+		if d := difference(second, first); d != "" {
 			t.Fatal(d)
 		}
 	})

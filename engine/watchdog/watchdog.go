@@ -7,9 +7,9 @@
 //	             samples of all engines ─▶ sealer ──────┘
 //
 // Blocks hold the samples of other engines up to their last checkpoint, so it takes up to
-// a checkpoint interval to find a stale subscription. A channel whose value does not
-// change costs a read of its latest block. A round compares a limited number of channels;
-// if there are more, they take turns.
+// a checkpoint interval to find a stale subscription. The check of a silent channel costs a
+// read of its latest block, even if the value just does not change. A round checks a limited
+// number of channels; if there are more, they take turns.
 package watchdog
 
 import (

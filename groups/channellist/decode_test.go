@@ -79,15 +79,15 @@ func TestCorruptListsAreRejected(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"nothing":              {nil, "does not start like a channel list"},
-		"something else":       {[]byte("SR:X\nSR:Y\n"), "does not start like a channel list"},
-		"a newer version":      {newer, "version 2, but this program reads version 1"},
-		"a bomb":               {append([]byte("VCL\x01"), big...), "decompress"},
-		"a bomb of two frames": {append([]byte("VCL\x01"), append(twice, twice...)...), "decompress"},
-		"bytes after the end":  {compress(append(slices.Clone(body), 0)), "1 bytes after the end"},
-		"a PV twice":           {compress(twoOf.body()), "not sorted"},
-		"a name with a space":  {compress(space.body()), "space"},
-		"counts without end":   {compress(binary.AppendUvarint(nil, 1<<62)), "truncated"},
+		"nothing":                                {nil, "does not start like a channel list"},
+		"something else":                         {[]byte("SR:X\nSR:Y\n"), "does not start like a channel list"},
+		"a newer version":                        {newer, "version 2, but this program reads version 1"},
+		"a bomb":                                 {append([]byte("VCL\x01"), big...), "decompress"},
+		"two frames that decompress to too much": {append([]byte("VCL\x01"), append(twice, twice...)...), "decompress"},
+		"bytes after the end":                    {compress(append(slices.Clone(body), 0)), "1 bytes after the end"},
+		"a PV twice":                             {compress(twoOf.body()), "not sorted"},
+		"a name with a space":                    {compress(space.body()), "space"},
+		"counts without end":                     {compress(binary.AppendUvarint(nil, 1<<62)), "truncated"},
 	} {
 		if _, err := Decode(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want it to contain %q", name, err, tc.want)

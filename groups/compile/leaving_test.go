@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// of returns channels with the given settings.
-func of(s *capture.Settings, pvs ...string) (out []capture.Channel) {
+// channelsWith returns captured channels with the given settings.
+func channelsWith(s *capture.Settings, pvs ...string) (out []capture.Channel) {
 	for _, pv := range pvs {
 		out = append(out, capture.Channel{PV: pv, Group: "ns/g", Settings: s})
 	}
@@ -21,29 +21,29 @@ func of(s *capture.Settings, pvs ...string) (out []capture.Channel) {
 }
 
 func TestChannelsThatChangeTheirShardAreLeaving(t *testing.T) {
-	was, is, paused := &capture.Settings{MaxRate: 1}, &capture.Settings{MaxRate: 2}, &capture.Settings{Paused: true}
+	before, after, paused := &capture.Settings{MaxRate: 1}, &capture.Settings{MaxRate: 2}, &capture.Settings{Paused: true}
 	old := map[int][]capture.Channel{
-		0: of(was, "A", "BACK", "GONE", "PAUSES", "STAYS", "Z"),
-		1: append(of(was, "TWICE"), of(paused, "WAS PAUSED")...),
-		2: of(was, "TWICE", "TWICE"),
+		0: channelsWith(before, "A", "BACK", "GONE", "PAUSES", "STAYS", "Z"),
+		1: append(channelsWith(before, "TWICE"), channelsWith(paused, "WAS PAUSED")...),
+		2: channelsWith(before, "TWICE", "TWICE"),
 	}
 	now := map[int][]capture.Channel{
-		0: of(is, "BACK", "STAYS"),
-		1: of(is, "Z"),
-		2: append(of(paused, "PAUSES"), of(is, "WAS PAUSED")...),
+		0: channelsWith(after, "BACK", "STAYS"),
+		1: channelsWith(after, "Z"),
+		2: append(channelsWith(paused, "PAUSES"), channelsWith(after, "WAS PAUSED")...),
 		3: nil,
-		9: of(is, "A", "TWICE"),
+		9: channelsWith(after, "A", "TWICE"),
 	}
 	want := map[int]Left{
-		0: {Channels: of(was, "A", "Z"), To: []int32{1, 9}},
-		1: {Channels: of(was, "TWICE"), To: []int32{9}},
-		2: {Channels: of(was, "TWICE"), To: []int32{9}},
+		0: {Channels: channelsWith(before, "A", "Z"), To: []int32{1, 9}},
+		1: {Channels: channelsWith(before, "TWICE"), To: []int32{9}},
+		2: {Channels: channelsWith(before, "TWICE"), To: []int32{9}},
 	}
 	if diff := cmp.Diff(want, Leaving(old, now)); diff != "" {
 		t.Error(diff)
 	}
 	if left := Leaving(now, now); len(left) != 0 {
-		t.Errorf("without a change, %v is leaving", left)
+		t.Errorf("without a change, the channels %v are leaving", left)
 	}
 }
 
@@ -69,21 +69,21 @@ func TestNoChangeOfGroupsInterruptsCapture(t *testing.T) {
 		left := Leaving(before.Assignment, after.Assignment)
 		shards := shardsOf(after)
 		for shard, channels := range before.Assignment {
-			goesOn := map[string]bool{}
+			continues := map[string]bool{}
 			for _, ch := range slices.Concat(after.Assignment[shard], left[shard].Channels) {
-				if goesOn[ch.PV] {
+				if continues[ch.PV] {
 					t.Fatalf("seed %d: shard %d has %s twice", seed, shard, ch.PV)
 				}
-				goesOn[ch.PV] = true
+				continues[ch.PV] = true
 			}
 			for _, ch := range channels {
 				to, wanted := shards[ch.PV]
 				pauses := ch.Settings.Paused || wanted && byPV(after)[ch.PV].Settings.Paused
-				if want := wanted && (!pauses || to == shard); goesOn[ch.PV] != want {
-					t.Fatalf("seed %d: shard %d keeps %s: %v, want %v", seed, shard, ch.PV, goesOn[ch.PV], want)
+				if want := wanted && (!pauses || to == shard); continues[ch.PV] != want {
+					t.Fatalf("seed %d: shard %d continues to capture %s: %v, want %v", seed, shard, ch.PV, continues[ch.PV], want)
 				}
-				if goesOn[ch.PV] && to != shard && !slices.Contains(left[shard].To, int32(to)) {
-					t.Fatalf("seed %d: shard %d does not wait for shard %d", seed, shard, to)
+				if continues[ch.PV] && to != shard && !slices.Contains(left[shard].To, int32(to)) {
+					t.Fatalf("seed %d: shard %d has leaving channels, but does not wait for their new shard %d", seed, shard, to)
 				}
 			}
 		}
@@ -96,17 +96,17 @@ func BenchmarkLeaving(b *testing.B) {
 	all := map[int][]capture.Channel{}
 	for shard := range shards {
 		for i := range each {
-			all[shard] = append(all[shard], of(&capture.Settings{}, fmt.Sprintf("SR%04d:X%05d", shard, i))...)
+			all[shard] = append(all[shard], channelsWith(&capture.Settings{}, fmt.Sprintf("SR%04d:X%05d", shard, i))...)
 		}
 	}
 	old, after := map[int][]capture.Channel{}, maps.Clone(all)
 	for shard := range 10 {
 		old[shard], after[shard] = all[shard], all[shard][1:]
 	}
-	after[100] = append(of(&capture.Settings{}, "SR0000:X00000"), after[100]...)
+	after[100] = append(channelsWith(&capture.Settings{}, "SR0000:X00000"), after[100]...)
 	for b.Loop() {
 		if len(Leaving(old, after)) != 1 {
-			b.Fatal("one PV has moved")
+			b.Fatal("the shards with leaving channels are wrong: only one PV has changed its shard")
 		}
 	}
 	b.ReportMetric(shards*each, "PVs")

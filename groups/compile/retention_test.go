@@ -10,7 +10,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// retention returns an API retention: raw, then every and keep of each rollup; "" means forever.
+// retention returns the retention of an ArchiveGroup. rollups has two values for each rollup:
+// its every and its keep. An empty raw or keep means forever.
 func retention(raw string, rollups ...string) *v1alpha1.Retention {
 	keep := func(d string) *v1alpha1.Duration {
 		if d == "" {
@@ -25,10 +26,10 @@ func retention(raw string, rollups ...string) *v1alpha1.Retention {
 	return r
 }
 
-// levels returns levels from pairs of width and tier.
-func levels(of ...any) (out [store.MaxLevels]store.Level) {
-	for i := 0; i < len(of); i += 2 {
-		out[i/2] = store.LevelOf(of[i].(time.Duration), of[i+1].(store.Tier))
+// levels returns rollup levels. pairs has two values for each level: its width and its tier.
+func levels(pairs ...any) (out [store.MaxLevels]store.Level) {
+	for i := 0; i < len(pairs); i += 2 {
+		out[i/2] = store.LevelOf(pairs[i].(time.Duration), pairs[i+1].(store.Tier))
 	}
 	return out
 }
@@ -51,11 +52,11 @@ func TestRetentionIsRoundedUp(t *testing.T) {
 		}
 	}
 	if got["B"].Settings != got["E"].Settings || got["C"].Settings != got["F"].Settings {
-		t.Error("equal retention is not shared")
+		t.Error("PVs with the same retention do not share their settings")
 	}
 	for name, want := range map[string]bool{"ns/a": true, "ns/b": true, "ns/c": false} {
 		if r.Groups[name].Retention != want {
-			t.Errorf("%s: retention %v", name, !want)
+			t.Errorf("group %s limits how long data is kept: %v, want %v", name, !want, want)
 		}
 	}
 }
@@ -70,11 +71,11 @@ func TestTheLongerRetentionWins(t *testing.T) {
 		"raw":       {retention("1d"), retention("30d"), store.Retention{Raw: store.Keep30d}},
 		"forever":   {retention("1d"), nil, store.Retention{}},
 		"one level": {retention("1d", "10s", "1y"), retention("1d", "10s", "2y"), store.Retention{Raw: store.Keep1d, Levels: levels(10*time.Second, store.Keep2y)}},
-		"levels of both, none kept for less than a finer one": {
+		"levels of both groups; a coarser level is kept for at least as long as a finer one": {
 			retention("1d", "10s", "10y", "1h", ""), retention("1d", "1m", "1y"),
 			store.Retention{Raw: store.Keep1d, Levels: levels(10*time.Second, store.Keep10y, time.Minute, store.Keep10y, time.Hour, store.Forever)},
 		},
-		"the same width in other words": {retention("1d", "60s", "1y"), retention("1d", "1m", "1y"), store.Retention{Raw: store.Keep1d, Levels: levels(time.Minute, store.Keep1y)}},
+		"the same width in another unit": {retention("1d", "60s", "1y"), retention("1d", "1m", "1y"), store.Retention{Raw: store.Keep1d, Levels: levels(time.Minute, store.Keep1y)}},
 		"too many levels": {
 			retention("", "1s", "1d", "4s", "1d", "16s", "1d", "64s", "1d", "256s", "1d", "1024s", "7d", "4096s", "30d", "16384s", ""),
 			retention("", "1500ms", "1d", "1100s", "1y"),

@@ -93,7 +93,7 @@ func (c *session) check(ch *channel, t proto.DBR, count uint32) (proto.Status, s
 	case !t.Valid():
 		return proto.StatusBadType, "no such type"
 	case !convertible(ch.pv.Kind, t.Native()):
-		return proto.StatusNoConvert, "a text is no number"
+		return proto.StatusNoConvert, "the text is not a number"
 	case count > uint32(c.server.Set.Elements(ch.pv.Kind)):
 		return proto.StatusBadCount, "the PV has fewer elements"
 	}

@@ -61,7 +61,7 @@ func (c *session) request(h *proto.Header, payload []byte) error {
 	case proto.CmdWrite:
 		c.refuse(h, proto.StatusNoWriteAccess, "the PVs of this server are read-only")
 	case proto.CmdRead:
-		c.refuse(h, proto.StatusUnavailable, "this server knows READ_NOTIFY only")
+		c.refuse(h, proto.StatusUnavailable, "this server supports only READ_NOTIFY")
 	default:
 		c.refuse(h, proto.StatusInternal, "invalid request")
 		return fmt.Errorf("handling a request: unexpected %v", h.Command)

@@ -25,11 +25,11 @@ func (c *session) subscribe(h *proto.Header, payload []byte) {
 	}
 	mask, err := proto.ParseEventMask(payload)
 	if err != nil || mask&(maskValue|maskLog|maskAlarm|maskProperty) == 0 {
-		c.refuse(h, proto.StatusBadMask, "the mask asks for no events")
+		c.refuse(h, proto.StatusBadMask, "the mask requests no events")
 		return
 	}
 	if _, used := c.places[h.P2]; used {
-		c.refuse(h, proto.StatusBadMonitorID, "the id has a subscription")
+		c.refuse(h, proto.StatusBadMonitorID, "the subscription ID is already in use")
 		return
 	}
 	s := subscription{

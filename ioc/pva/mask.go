@@ -8,7 +8,7 @@ import (
 
 var (
 	errNoField       = errors.New("the request names no field that the PV has")
-	errTooManyShapes = errors.New("the client asks for too many different sets of fields")
+	errTooManyShapes = errors.New("the client requests too many different sets of fields")
 )
 
 // mask returns the leaves that a pvRequest selects. By default it selects all leaves. As in

@@ -41,7 +41,7 @@ func (c *session) begin(cmd proto.Command, q proto.Request, r *proto.Reader) *op
 		c.fail(cmd, q, "no such channel")
 		return nil
 	case c.ops[q.IOID] != nil:
-		c.fail(cmd, q, "the id has an operation")
+		c.fail(cmd, q, "the request ID is already in use")
 		return nil
 	case len(c.ops) >= maxOperations:
 		c.fail(cmd, q, "too many operations")

@@ -43,12 +43,12 @@ func TestSearchByDatagram(t *testing.T) {
 		to   netip.AddrPort
 		cids []uint32
 	}{
-		"little":              {search(0, nobody, 0, names...), from, []uint32{0, 2}},
-		"big":                 {search(0, nobody, proto.FlagBig, names...), from, []uint32{0, 2}},
-		"another port":        {search(0, netip.MustParseAddrPort("0.0.0.0:5000"), 0, names...), netip.MustParseAddrPort("127.0.0.1:5000"), []uint32{0, 2}},
-		"another host":        {search(0, netip.MustParseAddrPort("127.0.0.2:5000"), 0, names...), netip.MustParseAddrPort("127.0.0.2:5000"), []uint32{0, 2}},
-		"none, but an answer": {search(proto.SearchReply, nobody, 0, names[1]), from, nil},
-		"who is there":        {search(proto.SearchReply, nobody, 0), from, nil},
+		"little":                  {search(0, nobody, 0, names...), from, []uint32{0, 2}},
+		"big":                     {search(0, nobody, proto.FlagBig, names...), from, []uint32{0, 2}},
+		"another port":            {search(0, netip.MustParseAddrPort("0.0.0.0:5000"), 0, names...), netip.MustParseAddrPort("127.0.0.1:5000"), []uint32{0, 2}},
+		"another host":            {search(0, netip.MustParseAddrPort("127.0.0.2:5000"), 0, names...), netip.MustParseAddrPort("127.0.0.2:5000"), []uint32{0, 2}},
+		"none, but an answer":     {search(proto.SearchReply, nobody, 0, names[1]), from, nil},
+		"a search for any server": {search(proto.SearchReply, nobody, 0), from, nil},
 	} {
 		out, to := s.AppendAnswer(nil, c.req, from)
 		if a := parseFound(t, s, out); to != c.to || !slices.Equal(a.CIDs, c.cids) || a.Found != (len(c.cids) > 0) {

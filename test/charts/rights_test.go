@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rights returns what rules allow, as one sorted line per verb and resource.
+// rights returns the rights that rules grant: one line per verb and resource, sorted.
 func rights(rules []rbacv1.PolicyRule) []string {
 	set := map[string]bool{}
 	for _, r := range rules {
@@ -32,9 +32,9 @@ func rights(rules []rbacv1.PolicyRule) []string {
 // namespace. It omits the roles for leader election and for users.
 func granted(t *testing.T, args ...string) map[string][]string {
 	t.Helper()
-	out, complaint, err := render(t, operatorChart, append(args, "--show-only=templates/rbac.yaml")...)
+	out, stderr, err := render(t, operatorChart, append(args, "--show-only=templates/rbac.yaml")...)
 	if err != nil {
-		t.Fatal(complaint)
+		t.Fatal(stderr)
 	}
 	all := map[string][]string{}
 	for _, u := range documents(t, out) {
@@ -50,6 +50,8 @@ func granted(t *testing.T, args ...string) map[string][]string {
 	return all
 }
 
+// TestRights checks that the chart grants the operator exactly the rights of the generated
+// ClusterRole, whether the operator watches all namespaces or only some.
 func TestRights(t *testing.T) {
 	text, err := os.ReadFile("../../config/rbac/role.yaml")
 	if err != nil {
@@ -73,7 +75,7 @@ func TestRights(t *testing.T) {
 		}
 		for _, right := range got["ClusterRole "] {
 			if strings.Contains(right, "varve.dev archive") && !strings.Contains(right, "customresourcedefinitions") {
-				t.Error("the operator has this right in all namespaces:", right)
+				t.Error("the operator has a right in all namespaces that it needs only in the watched ones:", right)
 			}
 		}
 		together := slices.Sorted(slices.Values(slices.Concat(got["ClusterRole "], got["Role epics"])))
@@ -89,7 +91,7 @@ func TestRights(t *testing.T) {
 func TestNoSecretIsRead(t *testing.T) {
 	for _, right := range granted(t)["ClusterRole "] {
 		if strings.Contains(right, "secrets") && right != "create  secrets" || strings.Contains(right, "*") {
-			t.Error("the operator has the right to", right)
+			t.Error("the operator must not have this right to Secrets or to all objects:", right)
 		}
 	}
 }

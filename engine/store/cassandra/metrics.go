@@ -51,7 +51,7 @@ func newMetrics() *metrics {
 		}),
 		read: f.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "read_bytes_total",
-			Help: "Bytes of blobs read.",
+			Help: "Bytes of blobs and of indexes of journal rows read.",
 		}),
 		inFlight: f.NewGauge(prometheus.GaugeOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "in_flight_bytes",

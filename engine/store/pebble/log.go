@@ -20,8 +20,8 @@ func (l logger) Errorf(format string, args ...any) {
 }
 
 // Fatalf implements pebble.Logger. Pebble calls it when it cannot continue, for example when
-// it cannot write the WAL. Fatalf must not return. Acknowledged rows are on disk and survive a
-// restart.
+// it cannot write the WAL. Fatalf ends the process, because Pebble requires that it does not
+// return. Acknowledged rows are on disk and survive a restart.
 func (l logger) Fatalf(format string, args ...any) {
 	l.Errorf(format, args...)
 	panic("pebble cannot continue: " + fmt.Sprintf(format, args...))

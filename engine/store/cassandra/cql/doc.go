@@ -1,6 +1,6 @@
 // Package cql connects to a Cassandra cluster and reports why a connection fails.
 //
-//	Config ── defaults, checks ──▶ Probe: one node, questions only ──▶ Topology, datacenter
+//	Config ── defaults, checks ──▶ Probe: one node, read-only queries ──▶ Topology, datacenter
 //	   │
 //	   └─ Cluster ──▶ Connect ── TCP, TLS, login ──▶ session of the driver
 //	                     └─ fails ──▶ ErrCredentials, ErrTLS, ErrHungUp, …

@@ -22,7 +22,7 @@ func (l logger) Warning(msg string, fields ...gocql.LogField) {
 
 // Info implements gocql.StructuredLogger.
 func (l logger) Info(msg string, fields ...gocql.LogField) {
-	l.log.Debug("the Cassandra driver says", attributes(msg, fields)...)
+	l.log.Debug("the Cassandra driver reports", attributes(msg, fields)...)
 }
 
 // Debug implements gocql.StructuredLogger.
