@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lineOf returns the line of a field such as spec.channels[3].sampling, or of the innermost
-// existing field around it.
+// lineOf returns the line of a field such as spec.channels[3].sampling. If the document lacks
+// the field, it returns the line of the innermost parent that exists.
 func (d document) lineOf(path string) int {
 	var root yaml.Node
 	if err := yaml.Unmarshal(d.text, &root); err != nil || len(root.Content) == 0 {
@@ -26,7 +26,8 @@ func (d document) lineOf(path string) int {
 	return line
 }
 
-// child returns the line and the value of a key, or of an item such as "[3]".
+// child returns the line and the value of a step in a path: a key, or an index such as "[3]".
+// The value is nil if n has no such child.
 func child(n *yaml.Node, step string) (line int, value *yaml.Node) {
 	if index, ok := strings.CutPrefix(step, "["); ok {
 		i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))

@@ -167,3 +167,26 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestWarnings checks that what is valid but probably not meant is reported.
+func TestWarnings(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "empty.yaml", "# nothing yet\n")
+	write(t, dir, "good.yaml", manifestOf("good", "SR01-VA:PRES-01"))
+	write(t, dir, "none.yaml", "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: none}\nspec:\n  archiverRef: {name: main}\n")
+	write(t, dir, "list.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: list}\ndata:\n  pvs: |\n    SR01-VA:PRES-02\n    SR0?-VA:PRES-03\n")
+	write(t, dir, "pattern.yaml", manifestOf("pattern", "SR01-VA:*"))
+	r := Load(dir)
+	if r.Err() != nil || len(r.Groups) != 3 {
+		t.Fatalf("groups %v, errors %v", summary(r), r.Err())
+	}
+	want := []string{"empty.yaml: the file has no", `list.yaml: ConfigMap "list": channel "SR0?-VA:PRES-03" is not a pattern`, `none.yaml: ArchiveGroup "none" has no channels`, `pattern.yaml: ArchiveGroup "pattern": channel "SR01-VA:*" is not a pattern`}
+	for i, text := range r.Warnings {
+		if text = strings.ReplaceAll(text, dir+"/", ""); i >= len(want) || !strings.HasPrefix(text, want[i]) {
+			t.Errorf("unexpected warning %q", text)
+		}
+	}
+	if len(r.Warnings) != len(want) {
+		t.Errorf("%d warnings, want %d", len(r.Warnings), len(want))
+	}
+}

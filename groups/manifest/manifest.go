@@ -37,6 +37,8 @@ type Result struct {
 	Stale []string
 	// Errors are all errors, in the same order. Most are of type *Error.
 	Errors []error
+	// Warnings are what is valid but probably not meant, such as a group without channels.
+	Warnings []string
 }
 
 // Err joins the errors, one per line. It returns nil if there are none.
@@ -47,6 +49,7 @@ func (r Result) Equal(o Result) bool {
 	return equality.Semantic.DeepEqual(r.Groups, o.Groups) &&
 		equality.Semantic.DeepEqual(r.ConfigMaps, o.ConfigMaps) &&
 		slices.Equal(r.Stale, o.Stale) &&
+		slices.Equal(r.Warnings, o.Warnings) &&
 		slices.EqualFunc(r.Errors, o.Errors, func(a, b error) bool { return a.Error() == b.Error() })
 }
 

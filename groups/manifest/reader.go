@@ -175,6 +175,7 @@ func (r *reader) merge() Result {
 	for _, name := range names {
 		f := r.files[name]
 		result.Errors = append(result.Errors, f.errs...)
+		result.Warnings = append(result.Warnings, f.warnings(name)...)
 		for _, g := range f.fresh.groups {
 			if other, twice := groups.add(g, name); twice {
 				err := fmt.Errorf("namespace %q already has a group of this name in %s", g.Namespace, other)

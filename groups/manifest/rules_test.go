@@ -123,6 +123,26 @@ func TestInvalidSpecsAreRejected(t *testing.T) {
 	}
 }
 
+// TestAMalformedValueHasOneError checks that a value of a wrong type or form gets one message, which
+// says what would be right.
+func TestAMalformedValueHasOneError(t *testing.T) {
+	for _, tc := range []struct{ spec, want string }{
+		{`channels: ["SR:A"]`, `spec.channels[0]: Invalid value: "SR:A": must be of type object; write {name: "SR:A"}`},
+		{"channels: [{name: 5}]", `spec.channels[0].name: Invalid value: 5: must be of type string; write it in quotes: "5"`},
+		{"channels: A", `spec.channels: Invalid value: "A": must be of type array`},
+		{"retention: {raw: forever}", "leave raw out to keep data forever"},
+		{"retention: {raw: 1d, rollups: [{every: 10s, keep: forever}]}", "leave keep out to keep data forever"},
+		{"retention: {raw: 3mo}", "months differ in length: write 90d"},
+		{"retention: {raw: 90}", "spec.retention.raw: Invalid value: 90: must be of type string; write a number and a unit, such as 90d"},
+		{"sampling: {mode: Scan, period: 10 s}", "units ms, s, m, h, d, w and y, such as 90d"},
+	} {
+		_, errs := parse("f.yaml", []byte(wrap(tc.spec)))
+		if len(errs) != 1 || !mention(errs, tc.want) {
+			t.Errorf("%s: %d errors: %v\nwant: %s", tc.spec, len(errs), errs, tc.want)
+		}
+	}
+}
+
 // names returns 16 names of a format, with commas between them.
 func names(format string) string {
 	var all []string

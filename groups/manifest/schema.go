@@ -115,24 +115,16 @@ func (c *checker) validate(obj map[string]any) []error {
 	errs = append(errs, validation.ValidateCustomResource(nil, obj, c.openAPI)...)
 	errs = append(errs, objectmeta.Validate(nil, obj, c.structural, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.structural, obj)...)
-	blocked := blocksRules(errs)
-	if !blocked {
+	if !blocksRules(errs) {
 		broken, _ := c.rules.Validate(context.Background(), nil, c.structural, obj, nil, celconfig.RuntimeCELCostBudget)
 		errs = append(errs, broken...)
 	}
 	var out []error
-	for _, err := range errs {
+	for _, err := range clarify(obj, errs) {
 		out = append(out, err)
-	}
-	if blocked {
-		out = append(out, errRulesSkipped)
 	}
 	return out
 }
-
-// errRulesSkipped is the error that the API server adds if blocksRules returns true.
-var errRulesSkipped = errors.New("some validation rules were not checked because the object was invalid; " +
-	"correct the existing errors to complete validation")
 
 // blocksRules reports whether the object has errors that prevent the CEL rules from running,
 // by the same criteria as the API server.

@@ -186,7 +186,7 @@ func TestFileIsGoneAfterTwoReads(t *testing.T) {
 	r.read()
 	remove(t, path)
 	if result, again := r.read(); len(result.Groups) != 1 || !again {
-		t.Error("the file's groups are gone after the first read")
+		t.Error("the groups of a missing file were removed after the first read, want after the second")
 	}
 	write(t, dir, "a.yaml", manifestOf("a", "A:1"))
 	if _, again := r.read(); again {
@@ -195,6 +195,6 @@ func TestFileIsGoneAfterTwoReads(t *testing.T) {
 	remove(t, path)
 	r.read()
 	if result, again := r.read(); len(result.Groups) != 0 || again {
-		t.Error("the file's groups are still there after the second read")
+		t.Error("the groups of a missing file were not removed after the second read")
 	}
 }
