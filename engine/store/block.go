@@ -52,7 +52,7 @@ type Blocks interface {
 	// returns the block with the greatest End.
 	LastBlock(ctx context.Context, pv string, b Bucket, at int64) (blk Block, found bool, err error)
 	// DropBucket deletes the blocks of a PV in a bucket that were written at or before a time,
-	// in ns since 1970, by the clocks of their writers. A block that was written again since
+	// in ns since 1970, by the clocks of the store (clock.Store), if it has any. A block that was written again since
 	// then stays whole. DropBucket returns the approximate number of bytes that the deleted
 	// blocks occupied in all replicas.
 	DropBucket(ctx context.Context, pv string, b Bucket, before int64) (bytes int64, err error)

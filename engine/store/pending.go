@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/retry"
 )
 
@@ -27,7 +28,10 @@ type Pending struct {
 	opening sync.WaitGroup
 }
 
-var _ Store = (*Pending)(nil)
+var (
+	_ Store       = (*Pending)(nil)
+	_ clock.Store = (*Pending)(nil)
+)
 
 // Bounds of the delay between two attempts to open a store, before jitter is added.
 const (
@@ -84,6 +88,28 @@ func sequence[T any](p *Pending, f func(Store) iter.Seq2[T, error]) iter.Seq2[T,
 		}
 		f(st)(yield)
 	}
+}
+
+// Clocks asks the servers of the store for their clocks. It returns nothing if the store has none.
+func (p *Pending) Clocks(ctx context.Context, boot func() time.Duration) ([]clock.Reading, error) {
+	st, err := p.store()
+	if err != nil {
+		return nil, err
+	}
+	if st, ok := st.(clock.Store); ok {
+		return st.Clocks(ctx, boot)
+	}
+	return nil, nil
+}
+
+// Now returns the time by the clocks of the store, in ns since 1970.
+func (p *Pending) Now() int64 {
+	if st := p.real.Load(); st != nil {
+		if st, ok := (*st).(clock.Store); ok {
+			return st.Now()
+		}
+	}
+	return time.Now().UnixNano()
 }
 
 // Close ends the attempts to open the store. If the store is open, Close closes it.

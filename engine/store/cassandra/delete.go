@@ -23,8 +23,10 @@ var (
 // but most of them contain none. Delete reads each bucket before it deletes from it, because
 // each deletion leaves a tombstone. It skips buckets that have expired.
 //
-// The timestamps of deletions come from this process's clock. If another process's clock is
-// ahead, rows that it has just written may stay until Delete is called again.
+// The timestamps of deletions come from the clocks of the nodes, as those of all writes do. Delete
+// waits at its end for the time by which processes may differ about them. A process that archives
+// the PV again after Delete has returned therefore writes with later timestamps, even if its own
+// clock is behind, and no deletion hides what it writes.
 func (s *Store) Delete(ctx context.Context, pv string) error {
 	c, found, err := s.Channel(ctx, pv)
 	if err != nil {
@@ -47,12 +49,12 @@ func (s *Store) Delete(ctx context.Context, pv string) error {
 			return fmt.Errorf("deleting %s: %w", pv, err)
 		}
 	}
-	return nil
+	return s.settle(ctx)
 }
 
 // deleteBlocks deletes the blocks in a bucket and in the later buckets of its span.
 func (s *Store) deleteBlocks(ctx context.Context, pv string, first store.Bucket) error {
-	oldest := s.cfg.Now().Add(-s.shortestTTL).UnixNano()
+	oldest := s.earliest() - int64(s.shortestTTL)
 	next := first.Next() - first
 	for b := first; b <= first.Span().Last(); b += next {
 		if at, ok := b.Expires(); !ok || at > oldest {

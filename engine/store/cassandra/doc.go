@@ -22,8 +22,9 @@
 // Because quorums overlap, a reader that sees a row therefore sees all its parts. The comments
 // of PutJournal and putOutOfLine describe interrupted and concurrent operations.
 //
-// Writes carry timestamps of a clock that strictly rises within the process. If a process
-// writes a row twice, the later write therefore wins. A sealed position is its own timestamp,
+// Writes carry timestamps by the clocks of the nodes, which strictly rise within the process. If a
+// process writes a row twice, the later write therefore wins. A write after a deletion wins over
+// it in whatever process, because no timestamp depends on the clock of a process. A sealed position is its own timestamp,
 // so the highest position wins, regardless of the writer and the order of the writes. The
 // timestamp of a rollup is its stamp.
 //

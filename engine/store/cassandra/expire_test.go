@@ -92,7 +92,7 @@ func newFixture(t *testing.T) *fixture {
 	p.now = p.begun
 	cfg := cql.Config{
 		Hosts: []string{p.node.Addr()}, Keyspace: "expiring", Timeout: 30 * time.Second, Tiers: testedTiers,
-		Now: func() time.Time { return p.now },
+		Now: func() time.Time { return p.now }, Timestamps: func() time.Time { return p.now },
 	}
 	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/semaphore"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra/cql"
 	"varve.dev/varve/engine/store/cassandra/schema"
@@ -21,6 +22,8 @@ type Store struct {
 	clock    cql.Clock
 	inFlight *semaphore.Weighted // bytes
 	metrics  *metrics
+
+	nodeClocks nodeClocks
 
 	tiers                atomic.Uint32 // bit r is set if tier r has its tables
 	shortestTTL, outlive time.Duration // the constants with the same names; tests set shorter times
@@ -41,9 +44,10 @@ func Open(ctx context.Context, config cql.Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		cfg: cfg, clock: cql.Clock{Now: cfg.Now}, inFlight: semaphore.NewWeighted(cfg.InFlightBytes), metrics: newMetrics(),
+		cfg: cfg, inFlight: semaphore.NewWeighted(cfg.InFlightBytes), metrics: newMetrics(),
 		shortestTTL: shortestTTL, outlive: schema.Outlive,
 	}
+	s.clock.Now = func() time.Time { return time.Unix(0, s.Now()) }
 	s.tiers.Store(tiers)
 	cluster := cfg.Cluster()
 	cluster.Keyspace = cfg.Keyspace
@@ -53,6 +57,10 @@ func Open(ctx context.Context, config cql.Config) (*Store, error) {
 	cluster.PoolConfig.HostSelectionPolicy = s.metrics.nodes
 	cluster.Metadata.CacheMode = gocql.KeyspaceOnly // only the replicas are needed
 	if s.session, err = cfg.Connect(cluster, false); err != nil {
+		return nil, err
+	}
+	if _, err := s.Clocks(ctx, clock.SinceBoot); err != nil { // before the first write
+		s.session.Close()
 		return nil, err
 	}
 	s.metrics.showNodes(s.countNodes)

@@ -15,12 +15,12 @@ import (
 // 48 MiB.
 const tilesPerPart = 256
 
-// rollupPage is the number of rows per page. Each has at most store.MaxRollup bytes.
+// rollupPage is the number of rows per page. Each row has at most store.MaxRollup bytes.
 const rollupPage = 32
 
-// The stamp of a row is the timestamp of its blob, not a column of its own. If a row is
-// written twice, the whole write with the later stamp therefore wins, and the writer need not
-// read the row first.
+// Cassandra's timestamp of the column body holds the stamp of a row; there is no column for it.
+// If a row is written twice, the write with the later stamp therefore wins, and the writer need
+// not read the row first.
 var (
 	insertRollup = onTiers(`INSERT INTO rollup_@ (pv, level, part, tile, body) VALUES (?, ?, ?, ?, ?)
 		USING TIMESTAMP ? AND TTL ?`)
@@ -54,7 +54,7 @@ func (s *Store) PutRollups(ctx context.Context, rows ...store.Rollup) error {
 		r := &rows[i]
 		blob := r.Blob
 		if blob == nil {
-			blob = []byte{} // a nil blob would write no column, and so no timestamp
+			blob = []byte{} // nil would write no column body, so there would be no timestamp
 		}
 		return s.write(ctx, write{
 			operation: "rollup",
@@ -156,7 +156,7 @@ type run struct{ first, last int64 }
 func (s *Store) partsOf(l store.Level, starts []store.Bucket) (runs []run) {
 	oldest := int64(math.MinInt64)
 	if keep := l.Tier().Keep(); keep > 0 {
-		oldest = s.cfg.Now().UnixNano() - int64(keep+s.shortestTTL)
+		oldest = s.earliest() - int64(keep+s.shortestTTL)
 	}
 	var all []run
 	for _, b := range starts {

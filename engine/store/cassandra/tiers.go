@@ -32,12 +32,13 @@ const (
 )
 
 // ttl returns the TTL, in seconds, of a row. expires and ok are the results of an Expires
-// method. 0 means forever, as in CQL.
+// method. 0 means forever, as in CQL. A wrong clock, of this machine or of the nodes, makes the
+// TTL longer but never shorter.
 func (s *Store) ttl(expires int64, ok bool) int {
 	if !ok {
 		return 0
 	}
-	now := s.cfg.Now().UnixNano()
+	now := s.earliest()
 	left := time.Duration(max(expires, now) - now)
 	return int(min(max(left, s.shortestTTL), longestTTL-s.outlive) / time.Second)
 }

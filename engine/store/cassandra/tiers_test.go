@@ -47,6 +47,33 @@ func TestTTL(t *testing.T) {
 	}
 }
 
+// TestTTLHeedsTheEarliestTime checks that a row lives for its retention by the clock of this
+// machine, by the clocks of the nodes and by the evidence about the clock.
+func TestTTLHeedsTheEarliestTime(t *testing.T) {
+	b := store.Day.Of(noon.UnixNano()).In(store.Keep90d)
+	want := int(24*time.Hour/time.Second)/2 + 90*24*3600
+	ahead := noon.AddDate(1, 0, 0)
+	for name, s := range map[string]*Store{
+		"the clock of this machine": {cfg: cql.Config{
+			Now: func() time.Time { return noon }, Timestamps: func() time.Time { return ahead },
+			Earliest: func() int64 { return ahead.UnixNano() },
+		}},
+		"the clocks of the nodes": {cfg: cql.Config{
+			Now: func() time.Time { return ahead }, Timestamps: func() time.Time { return noon },
+			Earliest: func() int64 { return ahead.UnixNano() },
+		}},
+		"the evidence": {cfg: cql.Config{
+			Now: func() time.Time { return ahead }, Timestamps: func() time.Time { return ahead },
+			Earliest: func() int64 { return noon.UnixNano() },
+		}},
+	} {
+		s.shortestTTL, s.outlive = shortestTTL, schema.Outlive
+		if ttl := s.ttl(b.Expires()); ttl != want {
+			t.Errorf("by %s a row lives for %d s, want %d", name, ttl, want)
+		}
+	}
+}
+
 // TestReachGrowsInPowersOfTwo checks that the reach of a bucket is at least the length of the
 // longest block, and less than twice that length.
 func TestReachGrowsInPowersOfTwo(t *testing.T) {

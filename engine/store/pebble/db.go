@@ -40,6 +40,16 @@ type entry struct{ key, value []byte }
 
 // scan yields the entries from lower (inclusive) to upper (exclusive), in order.
 func scan(ctx context.Context, db reading, lower, upper []byte) iter.Seq2[entry, error] {
+	return walk(ctx, db, lower, upper, (*pebble.Iterator).First, (*pebble.Iterator).Next)
+}
+
+// scanBack yields the same entries as scan, in reverse order.
+func scanBack(ctx context.Context, db reading, lower, upper []byte) iter.Seq2[entry, error] {
+	return walk(ctx, db, lower, upper, (*pebble.Iterator).Last, (*pebble.Iterator).Prev)
+}
+
+// walk yields the entries from lower (inclusive) to upper (exclusive), in the order of first and next.
+func walk(ctx context.Context, db reading, lower, upper []byte, first, next func(*pebble.Iterator) bool) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
 		it, err := db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 		if err != nil {
@@ -47,7 +57,7 @@ func scan(ctx context.Context, db reading, lower, upper []byte) iter.Seq2[entry,
 			return
 		}
 		defer it.Close()
-		for ok := it.First(); ok && ctx.Err() == nil; ok = it.Next() {
+		for ok := first(it); ok && ctx.Err() == nil; ok = next(it) {
 			v, err := it.ValueAndErr()
 			if !yield(entry{it.Key(), v}, err) || err != nil {
 				return

@@ -23,8 +23,8 @@ func (s *Store) Tiers(context.Context) ([]store.Tier, error) {
 	return tiers, nil
 }
 
-// Expire implements store.Store. It seeks the first row of each span of buckets and of each
-// level in the directory. If none of these rows has expired, it does nothing else.
+// Expire implements store.Store. For each span of buckets and each level that the directory
+// lists, it looks up the first row. If none of these rows has expired, it does nothing else.
 //
 // It deletes each expired bucket separately, by the bucket's own range of keys. The keys of
 // buckets of several sizes are interleaved, so a range of several buckets could include a
@@ -34,7 +34,7 @@ func (s *Store) Expire(ctx context.Context, now int64) error {
 	defer func() { _ = e.batch.Close() }() // uncommitted deletions are dropped
 	for c, err := range s.Channels(ctx) {
 		if err == nil {
-			err = e.channel(&c)
+			err = e.deleteExpired(&c)
 		}
 		if err != nil {
 			return fmt.Errorf("deleting expired rows: %w", err)
@@ -43,7 +43,7 @@ func (s *Store) Expire(ctx context.Context, now int64) error {
 	return e.flush(0)
 }
 
-// expiry is one run of Expire.
+// expiry is the state of one call of Expire.
 type expiry struct {
 	*Store
 	ctx   context.Context
@@ -51,9 +51,9 @@ type expiry struct {
 	batch *pebble.Batch // deletions not committed yet
 }
 
-// flush commits the batch if it has more than the given number of bytes.
-func (e *expiry) flush(more int) error {
-	if e.batch.Empty() || e.batch.Len() <= more {
+// flush commits the batch if it has more than limit bytes.
+func (e *expiry) flush(limit int) error {
+	if e.batch.Empty() || e.batch.Len() <= limit {
 		return nil
 	}
 	err := e.commit(e.ctx, "deletion", func(b *pebble.Batch) error { return b.Apply(e.batch, nil) })
@@ -61,28 +61,29 @@ func (e *expiry) flush(more int) error {
 	return err
 }
 
-func (e *expiry) channel(c *store.Channel) error {
+// deleteExpired deletes the expired rows of a PV.
+func (e *expiry) deleteExpired(c *store.Channel) error {
 	for _, first := range c.Starts {
-		if err := e.buckets(c.PV, first); err != nil {
+		if err := e.deleteBuckets(c.PV, first); err != nil {
 			return err
 		}
 	}
 	for _, l := range c.Levels {
-		if err := e.tiles(c.PV, l); err != nil {
+		if err := e.deleteTiles(c.PV, l); err != nil {
 			return err
 		}
 	}
 	return e.flush(expireBatch)
 }
 
-// buckets deletes the expired buckets from first to the end of its span.
-func (e *expiry) buckets(pv string, first store.Bucket) error {
+// deleteBuckets deletes the expired buckets from first to the end of its span.
+func (e *expiry) deleteBuckets(pv string, first store.Bucket) error {
 	tier := first.Tier()
 	if tier == store.Forever || !tier.Valid() {
 		return nil
 	}
-	ended := first.Size().Of(e.now - int64(tier.Keep())).In(tier).Prev() // the last expired bucket
-	last := min(ended, first.Span().Last())
+	expired := first.Size().Of(e.now - int64(tier.Keep())).In(tier).Prev() // the last expired bucket
+	last := min(expired, first.Span().Last())
 	if last < first {
 		return nil
 	}
@@ -109,8 +110,8 @@ func (e *expiry) buckets(pv string, first store.Bucket) error {
 	return it.Error()
 }
 
-// tiles deletes the expired tiles of a level.
-func (e *expiry) tiles(pv string, l store.Level) error {
+// deleteTiles deletes the expired tiles of a level.
+func (e *expiry) deleteTiles(pv string, l store.Level) error {
 	if l.Tier() == store.Forever || !l.Valid() {
 		return nil
 	}

@@ -52,8 +52,14 @@ type Config struct {
 	// Further writes wait.
 	InFlightBytes int64
 
-	// Now is the clock for the timestamps and the TTLs of writes. The default is time.Now.
+	// Now is the clock of this machine, for TTLs. The default is time.Now.
 	Now func() time.Time
+	// Timestamps is the clock for the timestamps of a store's writes. The default is the clocks of
+	// the nodes.
+	Timestamps func() time.Time
+	// Earliest returns the earliest time that it may be now, in ns since 1970. TTLs are as long as
+	// if it were so early. If it is nil, only Now and the clocks of the nodes count.
+	Earliest func() int64
 
 	// Registerer gets the metrics. It may be nil, for no metrics.
 	Registerer prometheus.Registerer
