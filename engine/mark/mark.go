@@ -2,6 +2,9 @@
 //
 //	capture, journal, seal ── Add, Metadata ──▶ queue ── Run: batches ──▶ store
 //
+// A mark that a channel is not found, refused or denied is stored only if the PV's latest mark says
+// something else, because engines that restart, or take over a shard, find out the same again.
+//
 // Add and Metadata never block. While the store is unreachable, losses of a PV that follow each
 // other wait as one mark, because an engine that is short of memory reports them for all its PVs
 // several times per second. If the queue is full, further entries are dropped and counted. Once
@@ -11,6 +14,7 @@ package mark
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -29,6 +33,7 @@ import (
 // Store is the part of a store that a Log needs.
 type Store interface {
 	PutMarks(ctx context.Context, marks ...store.PVMark) error
+	LatestMarks(ctx context.Context, pv string, at int64) iter.Seq2[store.PVMark, error]
 	PutMetadata(ctx context.Context, m store.PVMetadata) error
 	MetadataAt(ctx context.Context, pv string, at int64) (store.PVMetadata, bool, error)
 }
@@ -116,6 +121,15 @@ func (l *Log) enqueue(e entry) {
 		if e.meta == nil && e.sync == nil {
 			l.waiting.addDropped(&e)
 		}
+	}
+}
+
+// AddWaiting queues a mark of a PV like Add, but waits until the queue has room or ctx ends.
+func (l *Log) AddWaiting(ctx context.Context, pv string, m sample.Mark) {
+	select {
+	case l.queue <- entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m}}:
+	case <-ctx.Done():
+		l.dropped.Add(1)
 	}
 }
 
@@ -227,7 +241,7 @@ func (l *Log) put(ctx context.Context, batch []entry) error {
 		})
 	}
 	if len(marks) > 0 {
-		g.Go(func() error { return l.store.PutMarks(ctx, marks...) })
+		g.Go(func() error { return l.putMarks(ctx, marks) })
 	}
 	return g.Wait()
 }

@@ -1,11 +1,15 @@
 package mark
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,8 +22,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// shelf is a store that keeps entries, unless it is down.
-type shelf struct {
+// markStore is a store that keeps entries, unless it is down.
+type markStore struct {
 	mu    sync.Mutex
 	down  bool
 	marks map[string]store.PVMark
@@ -28,13 +32,13 @@ type shelf struct {
 
 var errDown = errors.New("the store is unreachable")
 
-func (s *shelf) set(down bool) {
+func (s *markStore) set(down bool) {
 	s.mu.Lock()
 	s.down = down
 	s.mu.Unlock()
 }
 
-func (s *shelf) PutMarks(_ context.Context, marks ...store.PVMark) error {
+func (s *markStore) PutMarks(_ context.Context, marks ...store.PVMark) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
@@ -46,7 +50,24 @@ func (s *shelf) PutMarks(_ context.Context, marks ...store.PVMark) error {
 	return nil
 }
 
-func (s *shelf) PutMetadata(_ context.Context, m store.PVMetadata) error {
+func (s *markStore) LatestMarks(_ context.Context, pv string, at int64) iter.Seq2[store.PVMark, error] {
+	return func(yield func(store.PVMark, error) bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.down {
+			yield(store.PVMark{}, errDown)
+			return
+		}
+		marks := slices.SortedFunc(maps.Values(s.marks), func(a, b store.PVMark) int { return cmp.Compare(b.Time, a.Time) })
+		for _, m := range marks {
+			if m.PV == pv && m.Time <= at && !yield(m, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *markStore) PutMetadata(_ context.Context, m store.PVMetadata) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
@@ -56,7 +77,7 @@ func (s *shelf) PutMetadata(_ context.Context, m store.PVMetadata) error {
 	return nil
 }
 
-func (s *shelf) MetadataAt(_ context.Context, _ string, at int64) (m store.PVMetadata, found bool, err error) {
+func (s *markStore) MetadataAt(_ context.Context, _ string, at int64) (m store.PVMetadata, found bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
@@ -70,11 +91,11 @@ func (s *shelf) MetadataAt(_ context.Context, _ string, at int64) (m store.PVMet
 	return m, found, nil
 }
 
-// inLog runs a test of a log in fake time. stop ends the log as on shutdown: the log has a
+// withLog runs a test of a log in fake time. stop ends the log as on shutdown: the log has a
 // minute to write the queue.
-func inLog(t *testing.T, f func(l *Log, s *shelf, stop func())) {
+func withLog(t *testing.T, f func(l *Log, s *markStore, stop func())) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{marks: map[string]store.PVMark{}}
+		s := &markStore{marks: map[string]store.PVMark{}}
 		l := NewLog(s, store.WriterID{7}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		hard, kill := context.WithCancel(t.Context())
@@ -93,7 +114,7 @@ func inLog(t *testing.T, f func(l *Log, s *shelf, stop func())) {
 }
 
 func TestMarksAreStored(t *testing.T) {
-	inLog(t, func(l *Log, s *shelf, stop func()) {
+	withLog(t, func(l *Log, s *markStore, stop func()) {
 		for i := range 2000 {
 			l.Add("SR:A", sample.Mark{Time: int64(i), Kind: sample.Connected})
 		}
@@ -108,7 +129,7 @@ func TestMarksAreStored(t *testing.T) {
 }
 
 func TestMarksWaitForTheStore(t *testing.T) {
-	inLog(t, func(l *Log, s *shelf, _ func()) {
+	withLog(t, func(l *Log, s *markStore, _ func()) {
 		s.set(true)
 		for i := range 100 {
 			l.Add("SR:A", sample.Mark{Time: int64(i)})
@@ -125,7 +146,7 @@ func TestMarksWaitForTheStore(t *testing.T) {
 }
 
 func TestMetadataIsStoredWhenItChanges(t *testing.T) {
-	inLog(t, func(l *Log, s *shelf, stop func()) {
+	withLog(t, func(l *Log, s *markStore, stop func()) {
 		m := sample.Metadata{Units: "mA", AlarmHigh: math.NaN(), Host: "ioc:5064"}
 		for i, units := range []string{"mA", "mA", "A", "A", "mA"} {
 			m.Units, m.Host = units, fmt.Sprintf("ioc:%d", i)
@@ -146,7 +167,7 @@ func TestMetadataIsStoredWhenItChanges(t *testing.T) {
 // TestQueuedChangesOfAPVAreCompared checks that changes of one PV in the same batch are
 // compared with each other, in order.
 func TestQueuedChangesOfAPVAreCompared(t *testing.T) {
-	inLog(t, func(l *Log, s *shelf, stop func()) {
+	withLog(t, func(l *Log, s *markStore, stop func()) {
 		for i, desc := range []string{"pump \xb5", "pump \xb5", "valve", "valve", "pump \xb5", "valve", "pump \xb5"} {
 			l.Metadata("SR:A", int64(i), &sample.Metadata{Properties: []sample.Property{{Name: "DESC", Value: desc}}})
 		}
@@ -164,7 +185,7 @@ func TestQueuedChangesOfAPVAreCompared(t *testing.T) {
 // TestLossesOfAPVWaitAsOneMark checks that an engine that drops samples of 2,000 PVs for a minute
 // loses none of the marks, and that losses far from each other stay apart.
 func TestLossesOfAPVWaitAsOneMark(t *testing.T) {
-	inLog(t, func(l *Log, s *shelf, stop func()) {
+	withLog(t, func(l *Log, s *markStore, stop func()) {
 		const pvs, second = 2_000, int64(time.Second)
 		s.set(true)
 		testclock.Advance(time.Second)
@@ -200,7 +221,7 @@ func TestLossesOfAPVWaitAsOneMark(t *testing.T) {
 // TestDroppedMarksAreMarked checks that a PV of which marks were dropped gets a mark for their
 // time once the store is back.
 func TestDroppedMarksAreMarked(t *testing.T) {
-	inLog(t, func(l *Log, s *shelf, stop func()) {
+	withLog(t, func(l *Log, s *markStore, stop func()) {
 		s.set(true)
 		for i := range queueLen + batchLen {
 			l.Add("OTHER", sample.Mark{Time: int64(i), Kind: sample.Connected})
@@ -224,8 +245,38 @@ func TestDroppedMarksAreMarked(t *testing.T) {
 	})
 }
 
+// TestAnAbsenceIsMarkedOnce checks that an engine that restarts, or takes a shard over, does not
+// mark again that a PV is not found, and marks it again after another state.
+func TestAnAbsenceIsMarkedOnce(t *testing.T) {
+	withLog(t, func(l *Log, s *markStore, stop func()) {
+		add := func(at int64, kinds ...sample.MarkKind) {
+			for i, k := range kinds {
+				l.Add("SR:A", sample.Mark{Time: at + int64(i), Kind: k})
+			}
+			testclock.Advance(time.Second)
+		}
+		add(100, sample.Searching)
+		add(110, sample.Searching)                                        // the same
+		add(120, sample.Lost, sample.Searching)                           // a loss says nothing about the state
+		add(130, sample.Refused)                                          // something else
+		add(140, sample.Refused, sample.Searching, sample.Searching)      // in one batch
+		add(150, sample.Connected, sample.Disconnected, sample.Connected) // never repeated
+		add(160, sample.Connected)
+		add(170, sample.Searching)
+		stop()
+		var got []string
+		for _, m := range slices.SortedFunc(maps.Values(s.marks), func(a, b store.PVMark) int { return cmp.Compare(a.Time, b.Time) }) {
+			got = append(got, fmt.Sprint(m.Time, m.Kind))
+		}
+		want := "[100 searching 120 lost 130 refused 141 searching 150 connected 151 disconnected 152 connected 160 connected 170 searching]"
+		if fmt.Sprint(got) != want {
+			t.Errorf("stored:  %v\nwant:    %s", got, want)
+		}
+	})
+}
+
 func TestAFullQueueDropsAndCounts(t *testing.T) {
-	l := NewLog(&shelf{}, store.WriterID{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	l := NewLog(&markStore{}, store.WriterID{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	for range queueLen + 3 {
 		l.Add("SR:A", sample.Mark{})
 	}

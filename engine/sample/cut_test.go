@@ -17,7 +17,7 @@ func TestCut(t *testing.T) {
 				want.AppendRange(r, to, r.Len())
 				same(t, fmt.Sprintf("%v without %d to %d", r.Type, from, to), want, got)
 				got.Append(&Sample{Bytes: []byte("more")})
-				same(t, "what shares its bytes", r, shared)
+				same(t, "a run that shares the bytes of the cut run", r, shared)
 			}
 		}
 	}

@@ -8,7 +8,7 @@
 //	                             └── Mark, Metadata ───────────────────┤
 //	                                                  query ◀── Run ───┘
 //
-// An archive is a set: two samples are the same when time, alarm and value are
-// the same, bit for bit. Samples of equal time and different value or alarm are
-// different, and both are kept in order of arrival.
+// An archive is a set: two samples are the same sample if their times, alarms and
+// values are equal, bit for bit. If two samples have the same time but different
+// values or alarms, both are kept, in order of arrival.
 package sample

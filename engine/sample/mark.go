@@ -74,11 +74,27 @@ const (
 	// Samples may be missing between Time and End. All its samples from before Time are
 	// durable, and End is the time of the takeover.
 	Died
+	// Searching means that the client has searched for the channel since Time and no server
+	// has answered. Text has the addresses that it asks.
+	Searching
+	// Refused means that a server has answered for the channel since Time but does not provide
+	// it. Text has the server and its reason.
+	Refused
+	// AccessDenied means that the server has denied read access since Time.
+	AccessDenied
+	// Removed means that the channel has been in no group since Time. Text is the last group.
+	Removed
+	// Stopped means that the archiver stopped in an orderly way at Time. After the next start,
+	// Connected, Paused, Searching, Refused or AccessDenied follows.
+	Stopped
+
+	lastKind = Stopped
 )
 
 var markNames = [...]string{
 	Connected: "connected", Disconnected: "disconnected", Paused: "paused", Resumed: "resumed",
 	Lost: "lost", TypeChanged: "type_changed", Died: "died",
+	Searching: "searching", Refused: "refused", AccessDenied: "access_denied", Removed: "removed", Stopped: "stopped",
 }
 
 // String returns the name used in APIs.
@@ -88,6 +104,16 @@ func (k MarkKind) String() string {
 	}
 	return fmt.Sprintf("mark(%d)", uint8(k))
 }
+
+// Valid reports whether this program knows the kind.
+func (k MarkKind) Valid() bool { return k >= Connected && k <= lastKind }
+
+// IsState reports whether the kind says if updates of a channel arrive from the time of the
+// mark on. The other kinds say what happened at or until a time.
+func (k MarkKind) IsState() bool { return k.Valid() && k != Lost && k != TypeChanged }
+
+// Delivers reports whether updates of a channel arrive from the time of the mark on.
+func (k MarkKind) Delivers() bool { return k == Connected }
 
 // Mark records why there are no samples, or why their type changed.
 type Mark struct {

@@ -72,7 +72,7 @@ func TestNormalizeIsASet(t *testing.T) {
 		for i := range r.Len() {
 			s := r.At(i)
 			if key := fmt.Sprint(s.Time, s.Tag, string(s.Bytes)); !want[key] {
-				t.Fatalf("sample %s stands there twice, or was never added", key)
+				t.Fatalf("sample %s is in the run twice, or was never added", key)
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func TestMetadataEqual(t *testing.T) {
 	same := m
 	same.Host, same.Labels = "another:5064", slices.Clone(m.Labels)
 	if !m.Equal(&same) {
-		t.Error("an equal one differs")
+		t.Error("two equal values differ")
 	}
 	for name, change := range map[string]func(*Metadata){
 		"units": func(m *Metadata) { m.Units = "A" }, "labels": func(m *Metadata) { m.Labels = nil },
@@ -190,7 +190,7 @@ func TestMetadataEqual(t *testing.T) {
 		other := m
 		change(&other)
 		if m.Equal(&other) {
-			t.Errorf("other %s make no difference", name)
+			t.Errorf("values with different %s are equal", name)
 		}
 	}
 }
@@ -212,10 +212,10 @@ func TestWithin(t *testing.T) {
 			text += string(got.Value(i))
 		}
 		if text != c.want {
-			t.Errorf("within %d and %d: %q, want %q", c.from, c.to, text, c.want)
+			t.Errorf("between %d and %d: %q, want %q", c.from, c.to, text, c.want)
 		}
 	}
 	if r.Within(1, 9) != r {
-		t.Error("a run of which all is wanted is copied")
+		t.Error("Within copies a run that is inside the range")
 	}
 }

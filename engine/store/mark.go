@@ -27,6 +27,9 @@ type Marks interface {
 	PutMarks(ctx context.Context, marks ...PVMark) error
 	// Marks yields the marks of a PV with Time in [from, to], by time.
 	Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[PVMark, error]
+	// LatestMarks yields the marks of a PV with Time at or before a time, latest first. A PV
+	// may have many marks, so the caller ends the sequence once it knows enough.
+	LatestMarks(ctx context.Context, pv string, at int64) iter.Seq2[PVMark, error]
 
 	// PutMetadata writes an entry of a PV's metadata history.
 	PutMetadata(ctx context.Context, m PVMetadata) error

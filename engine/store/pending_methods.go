@@ -140,6 +140,11 @@ func (p *Pending) Marks(ctx context.Context, pv string, from int64, to int64) it
 	return sequence(p, func(st Store) iter.Seq2[PVMark, error] { return st.Marks(ctx, pv, from, to) })
 }
 
+// LatestMarks implements Store.
+func (p *Pending) LatestMarks(ctx context.Context, pv string, at int64) iter.Seq2[PVMark, error] {
+	return sequence(p, func(st Store) iter.Seq2[PVMark, error] { return st.LatestMarks(ctx, pv, at) })
+}
+
 // PutMetadata implements Store.
 func (p *Pending) PutMetadata(ctx context.Context, m PVMetadata) (err error) {
 	st, err := p.store()

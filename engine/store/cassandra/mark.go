@@ -10,7 +10,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-const markPage = 1000
+// A page of marks has markPage rows. The caller of LatestMarks usually needs only the first rows.
+const (
+	markPage   = 1000
+	latestPage = 20
+)
 
 // PutMarks implements store.Store.
 func (s *Store) PutMarks(ctx context.Context, marks ...store.PVMark) error {
@@ -31,10 +35,21 @@ func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // Marks implements store.Store.
 func (s *Store) Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error] {
+	return s.readMarks(ctx, pv, markPage, selectMarks+" AND time >= ? AND time <= ?", from, to)
+}
+
+// LatestMarks implements store.Store.
+func (s *Store) LatestMarks(ctx context.Context, pv string, at int64) iter.Seq2[store.PVMark, error] {
+	return s.readMarks(ctx, pv, latestPage, selectMarks+" AND time <= ? ORDER BY time DESC", at)
+}
+
+const selectMarks = "SELECT time, kind, reason, writer, end_time, lost, note FROM mark WHERE pv = ?"
+
+// readMarks yields the marks of a PV that a statement selects. times are the parameters of the
+// statement besides the PV.
+func (s *Store) readMarks(ctx context.Context, pv string, page int, stmt string, times ...any) iter.Seq2[store.PVMark, error] {
 	return func(yield func(store.PVMark, error) bool) {
-		it := s.query(ctx, "marks", markPage,
-			"SELECT time, kind, reason, writer, end_time, lost, note FROM mark WHERE pv = ? AND time >= ? AND time <= ?",
-			pv, from, to)
+		it := s.query(ctx, "marks", page, stmt, append([]any{pv}, times...)...)
 		for {
 			var kind, reason int
 			var lost int64

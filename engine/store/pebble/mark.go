@@ -24,9 +24,18 @@ func (s *Store) PutMarks(ctx context.Context, marks ...store.PVMark) error {
 
 // Marks implements store.Store.
 func (s *Store) Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error] {
-	prefix := pvKey(tableMark, pv)
 	lower, upper := appendInt64(pvKey(tableMark, pv), from), after(appendInt64(pvKey(tableMark, pv), to))
-	return decoded(scan(ctx, s.db, lower, upper), "marks of "+pv, func(e entry) (store.PVMark, error) {
+	return decodedMarks(scan(ctx, s.db, lower, upper), pv)
+}
+
+// LatestMarks implements store.Store.
+func (s *Store) LatestMarks(ctx context.Context, pv string, at int64) iter.Seq2[store.PVMark, error] {
+	return decodedMarks(scanBack(ctx, s.db, pvKey(tableMark, pv), after(appendInt64(pvKey(tableMark, pv), at))), pv)
+}
+
+func decodedMarks(entries iter.Seq2[entry, error], pv string) iter.Seq2[store.PVMark, error] {
+	prefix := pvKey(tableMark, pv)
+	return decoded(entries, "marks of "+pv, func(e entry) (store.PVMark, error) {
 		m := store.PVMark{PV: pv}
 		tail := e.key[len(prefix):]
 		if len(tail) != markTail {

@@ -34,6 +34,26 @@ func testMarks(t *testing.T, s *suite) {
 	equal(t, "marks in [2, 3]", len(s.marks(t, pv, 2, 3)), 0)
 }
 
+func testLatestMarks(t *testing.T, s *suite) {
+	pv, w := s.pv("a"), newWriter()
+	var want []store.PVMark
+	for i := range 60 { // more than a page
+		want = append(want, mark(pv, w, int64(i)-5, sample.Disconnected))
+	}
+	must(t, s.PutMarks(t.Context(), want...))
+	must(t, s.PutMarks(t.Context(), mark(s.pv("b"), w, 0, sample.Lost)))
+	latest := func(at int64) []store.PVMark { return collect(t, s.LatestMarks(t.Context(), pv, at)) }
+	slices.Reverse(want)
+	equal(t, "latest marks at any time", latest(math.MaxInt64), want)
+	equal(t, "latest marks at -3", latest(-3), want[len(want)-3:])
+	equal(t, "latest marks before the first", len(latest(-6)), 0)
+	for m, err := range s.LatestMarks(t.Context(), pv, 10) {
+		must(t, err)
+		equal(t, "first of the latest marks at 10", m.Time, int64(10))
+		break
+	}
+}
+
 func testMarkFields(t *testing.T, s *suite) {
 	pv, a, b := s.pv("a"), store.WriterID{1}, store.WriterID{2}
 	// Marks of different kinds, reasons and writers may have the same time.
