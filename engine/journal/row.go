@@ -78,7 +78,7 @@ func (e *rowEncoder) finish() (index, blob []byte) {
 
 // entry locates the run of a PV in the body of a row.
 type entry struct {
-	pv       string
+	pv       []byte // valid until the next entry
 	from, to int
 }
 
@@ -98,7 +98,7 @@ func entries(index []byte) iter.Seq2[entry, error] {
 			if length, rest, err = uvarint(rest[size:], err); err != nil || length > block.MaxBytes {
 				break
 			}
-			if !yield(entry{string(name), at, at + int(length)}, nil) {
+			if !yield(entry{name, at, at + int(length)}, nil) {
 				return
 			}
 			at += int(length)
@@ -132,6 +132,10 @@ func flushTime(index []byte) (int64, []byte, error) {
 			return 0, nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 	default:
+		// The checksum covers the version: if it is right with this one, the version is damaged.
+		if _, err := checksum.Strip(append([]byte{rowVersion}, index[1:]...)); err == nil {
+			return 0, nil, fmt.Errorf("%w: its version is damaged", ErrCorrupt)
+		}
 		return 0, nil, fmt.Errorf("journal row format version %d is %w", index[0], ErrVersion)
 	}
 	t, w := binary.Varint(index[1:])
@@ -192,13 +196,13 @@ func Counts(row store.JournalRow, f func(pv string, samples int)) error {
 }
 
 // Holds reports whether the row with this index has samples of a PV.
-func Holds(index []byte, pv string) bool {
+func Holds(index []byte, pv string) (bool, error) {
 	for e, err := range entries(index) {
-		if err == nil && e.pv == pv {
-			return true
+		if err != nil || string(e.pv) >= pv { // entries are sorted by name
+			return err == nil && string(e.pv) == pv, err
 		}
 	}
-	return false
+	return false, nil
 }
 
 // Names returns the PVs in the row with this index. After an error it returns those before the
@@ -208,7 +212,7 @@ func Names(index []byte) (pvs []string, err error) {
 		if err != nil {
 			return pvs, err
 		}
-		pvs = append(pvs, e.pv)
+		pvs = append(pvs, string(e.pv))
 	}
 	return pvs, nil
 }
@@ -220,7 +224,7 @@ func blobs(row store.JournalRow, only string, f func(pv string, blob []byte) err
 		if err != nil {
 			return fmt.Errorf("reading journal row %d of writer %v: %w", row.At, row.Writer, err)
 		}
-		if only != "" && e.pv != only {
+		if only != "" && string(e.pv) != only {
 			continue
 		}
 		if body == nil {
@@ -231,7 +235,7 @@ func blobs(row store.JournalRow, only string, f func(pv string, blob []byte) err
 		if e.to > len(body) {
 			return ErrCorrupt
 		}
-		if err := f(e.pv, body[e.from:e.to]); err != nil {
+		if err := f(string(e.pv), body[e.from:e.to]); err != nil {
 			return fmt.Errorf("reading %s in a journal row: %w", e.pv, err)
 		}
 	}

@@ -36,11 +36,28 @@ type Held struct {
 	// are in Runs, so that the reader need not read their rows in the journals of the PV's
 	// shards.
 	Covers []store.WriterID
+	// Flushed lists writers that are not covered, and how far their engines have flushed them.
+	Flushed []Flushed
+	// Connected is a time in ns since 1970, or 0. An engine whose samples are all in Runs, or in
+	// acknowledged rows, has been connected to the PV since that time.
+	Connected int64
+	// Unanswered is true if an engine that may hold samples of the PV did not answer, or
+	// answered without them. The reader then uses claims to find out how far the journal is
+	// complete, also in shards that are not in Shards.
+	Unanswered bool
 	// Missing is the reason why Runs lacks samples that are not in the journal: their engine
 	// did not answer, or there are too many of them. It is nil if Runs lacks no such samples.
 	Missing error
 	// MissingFrom is the earliest time, in ns since 1970, that a missing sample can have.
 	MissingFrom int64
+}
+
+// Flushed is how far the samples of a writer are flushed.
+type Flushed struct {
+	Writer store.WriterID
+	// Until is a time in ns since 1970, by the engine's clock. All samples that the writer got
+	// before it are in acknowledged rows, or in Held.Runs. It is Latest if no sample is missing.
+	Until int64
 }
 
 // Add adds the samples that another engine holds of the same PV.
@@ -49,6 +66,11 @@ func (h *Held) Add(o Held) {
 	h.Shards = append(h.Shards, o.Shards...)
 	h.Runs = append(h.Runs, o.Runs...)
 	h.Covers = append(h.Covers, o.Covers...)
+	h.Flushed = append(h.Flushed, o.Flushed...)
+	h.Unanswered = h.Unanswered || o.Unanswered
+	if o.Connected != 0 && (h.Connected == 0 || o.Connected < h.Connected) {
+		h.Connected = o.Connected
+	}
 	if o.Missing != nil && (h.Missing == nil || o.MissingFrom < h.MissingFrom) {
 		h.Missing, h.MissingFrom = o.Missing, o.MissingFrom
 	}

@@ -29,6 +29,8 @@ type Target struct {
 	// Damaged is called with a mark for samples of a shard that are lost because a file is
 	// damaged. The PVs are unknown. Damaged must not block. It may be nil.
 	Damaged func(shard int, m sample.Mark)
+	// Boot returns the time since boot, as in journal.Config.
+	Boot func() time.Duration
 }
 
 // fileError is the error of a file of the spool that could not be read.
@@ -58,6 +60,9 @@ type drainer struct {
 // ends. Run must be running.
 func (s *Spool) Drain(ctx context.Context, to Target) {
 	backoff := retry.Backoff{Min: 500 * time.Millisecond, Max: 5 * time.Second}
+	if to.Boot == nil {
+		to.Boot = func() time.Duration { return time.Hour + time.Since(s.opened) }
+	}
 	d := &drainer{s, to}
 	defer d.reportLost()
 	for ctx.Err() == nil {
@@ -209,12 +214,11 @@ func (d *drainer) endCurrentSegment(ctx context.Context) error {
 	}
 }
 
-// sendShard sends the rows of a shard and closes the claim. It skips the rows before a record that
-// cannot be read, because each record says where the one before it is.
+// sendShard sends the rows of a shard and closes the claim. It skips records that cannot be read.
 func (d *drainer) sendShard(ctx context.Context, g *segment, shard int) error {
 	c := g.chains[shard]
 	err := g.with(d.fs, g.size, func(r *reader) error {
-		offsets, err := r.chain(c.last, c.sent)
+		offsets, err := r.chain(shard, c.last, c.sent)
 		if err != nil && !errors.Is(err, errCorrupt) {
 			return &fileError{err}
 		}
@@ -231,14 +235,14 @@ func (d *drainer) sendShard(ctx context.Context, g *segment, shard int) error {
 	if err != nil {
 		return err
 	}
-	if c.samples > 0 {
-		d.giveUp(g, shard, c.samples)
+	if c.samples > 0 || g.skipped {
+		d.giveUp(g, shard, max(c.samples, 0))
 	}
-	c.claim.Closed, c.claim.Last = true, c.sent
+	c.claim.Closed = true
 	if err := d.putClaim(ctx, g, shard); err != nil {
 		return err
 	}
-	c.noteLateness(time.Now())
+	c.noteLateness(d.Boot())
 	d.mu.Lock()
 	c.done, c.rows, c.samples = true, 0, 0
 	d.mu.Unlock()
@@ -260,7 +264,7 @@ func (d *drainer) sendRow(ctx context.Context, g *segment, r *reader, offset int
 	if err != nil {
 		return &fileError{err}
 	}
-	if c := g.chains[rec.shard]; time.Since(c.stands) > journal.RenewEvery { // readers find no row without a claim
+	if c := g.chains[rec.shard]; c.stands == 0 || d.Boot()-c.stands > journal.RenewEvery { // readers find no row without a claim
 		if err := d.putClaim(ctx, g, rec.shard); err != nil {
 			return err
 		}
@@ -324,12 +328,12 @@ func (d *drainer) putClaim(ctx context.Context, g *segment, shard int) error {
 		for _, o := range claims {
 			epoch = max(epoch, o.Epoch)
 		}
-		c.claim = store.Claim{Shard: shard, Writer: g.writer, Epoch: epoch + 1, Since: g.created, Saved: g.created, Closed: c.claim.Closed, Last: c.claim.Last}
+		c.claim = store.Claim{Shard: shard, Writer: g.writer, Epoch: epoch + 1, Since: g.created, Saved: g.created, Closed: c.claim.Closed}
 	}
-	now := time.Now()
+	now := d.Boot()
 	c.noteLateness(now)
 	c.late = c.late || !g.ours // an earlier process may have written a claim
-	c.claim.Alive, c.claimed = now.UnixNano(), now
+	c.claim.Alive, c.claim.Last, c.claimed = time.Now().UnixNano(), c.sent, now
 	if err := d.Store.PutClaim(ctx, c.claim); err != nil {
 		return err
 	}
@@ -339,8 +343,8 @@ func (d *drainer) putClaim(ctx context.Context, g *segment, shard int) error {
 
 // noteLateness sets late if the claim was not renewed for so long that another engine may be
 // about to drop it.
-func (c *chain) noteLateness(now time.Time) {
-	c.late = c.late || !c.claimed.IsZero() && now.Sub(c.claimed) > 2*journal.RenewEvery
+func (c *chain) noteLateness(now time.Duration) {
+	c.late = c.late || c.claimed != 0 && now-c.claimed > 2*journal.RenewEvery
 }
 
 // retireSegment deletes a segment whose rows are all acknowledged. If another engine may have

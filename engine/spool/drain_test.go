@@ -15,7 +15,7 @@ import (
 )
 
 // fill puts rows of 10 samples in shards 0 to 3, in the order of rising values.
-func (b *bench) fill(from, to int) {
+func (b *fixture) fill(from, to int) {
 	b.t.Helper()
 	var rows []journal.SpoolRow
 	for i := from; i < to; i += 10 {
@@ -51,9 +51,9 @@ func TestAStoreThatFailsNowAndThenGetsAllRowsInOrder(t *testing.T) {
 		b.drain(to)
 		for i := range 20 {
 			b.fill(100*i, 100*i+100)
-			rest(time.Second)
+			advance(time.Second)
 		}
-		rest(5 * time.Minute)
+		advance(5 * time.Minute)
 		to.checkSent(t, 2000)
 		if to.open() != 0 || b.Counts().Waiting != 0 {
 			t.Errorf("%d claims are open, %+v", to.open(), b.Counts())
@@ -69,7 +69,7 @@ func TestNoRowIsSentBeforeItsClaim(t *testing.T) {
 		to.refuse = 2
 		b.fill(0, 100)
 		b.drain(to)
-		rest(2 * time.Minute)
+		advance(2 * time.Minute)
 		to.checkSent(t, 100)
 		if to.hidden > 0 {
 			t.Errorf("%d of %d rows had no claim when they were stored", to.hidden, to.puts)
@@ -90,12 +90,12 @@ func TestAnUnreachableShardDelaysOnlyItsOwnRows(t *testing.T) {
 			return nil
 		})
 		b.drain(to)
-		rest(2 * time.Minute)
+		advance(2 * time.Minute)
 		if shards := b.Shards(); !slices.Equal(shards, []int{2}) {
 			t.Errorf("rows of the shards %v wait", shards)
 		}
 		to.setFail(nil)
-		rest(2 * time.Minute)
+		advance(2 * time.Minute)
 		to.checkSent(t, 100)
 	})
 }
@@ -110,7 +110,7 @@ func TestAProcessKilledWhileSendingSendsNothingTwice(t *testing.T) {
 		b.fill(0, 1000)
 		for range 4 {
 			stop := b.drain(to)
-			rest(100 * time.Millisecond)
+			advance(100 * time.Millisecond)
 			stop()
 			b.stop() // the disk has no record of the progress
 			b = start(t, config(fs))
@@ -119,7 +119,7 @@ func TestAProcessKilledWhileSendingSendsNothingTwice(t *testing.T) {
 			}
 		}
 		b.drain(to)
-		rest(time.Minute)
+		advance(time.Minute)
 		to.checkSent(t, 1000)
 		if to.puts <= 400 {
 			t.Errorf("only %d rows were sent, so none was sent again", to.puts)
@@ -150,7 +150,7 @@ func TestRowsOfAWriterTakenForDeadAreFound(t *testing.T) {
 			return nil
 		})
 		b.drain(to)
-		rest(10 * time.Minute)
+		advance(10 * time.Minute)
 		owner := b.segments[0].writer
 		if !b.Owns(owner) || b.Owns(store.NewWriter()) {
 			t.Error("the spool does not own its writer IDs")
@@ -164,13 +164,13 @@ func TestRowsOfAWriterTakenForDeadAreFound(t *testing.T) {
 		}
 		drop()
 		to.setFail(nil)
-		rest(20 * time.Second)
+		advance(20 * time.Second)
 		if n := b.Counts().Waiting; n != 0 || to.open() != 0 {
 			t.Fatalf("%d samples wait", n)
 		}
 		to.checkSent(t, 100)
 		drop() // the other engine read the claims earlier, and was slow
-		rest(2 * linger)
+		advance(2 * linger)
 		to.checkSent(t, 100)
 		if names := files(t, b.fs); len(names) > 0 || to.open() != 0 || b.Owns(owner) {
 			t.Errorf("the files %v are left", names)
@@ -188,7 +188,7 @@ func TestLiveRowsAreNotStarved(t *testing.T) {
 		}
 		to.slow = 20 * time.Millisecond
 		b.drain(to)
-		rest(10 * time.Second)
+		advance(10 * time.Second)
 		if to.most > parallel || to.puts != 128 {
 			t.Errorf("%d rows of %d were under way at once", to.most, to.puts)
 		}
@@ -206,12 +206,12 @@ func TestReadersSeeEverySample(t *testing.T) {
 		for range 200 {
 			b.fill(sent, sent+50)
 			sent += 50
-			rest(rand.N(30 * time.Millisecond))
+			advance(rand.N(30 * time.Millisecond))
 			found := map[int]bool{}
 			for _, v := range b.held(1, pvOf(1)) {
 				found[v] = true
 			}
-			rest(rand.N(5 * time.Millisecond))
+			advance(rand.N(5 * time.Millisecond))
 			for _, v := range to.words(t, 1, pvOf(1)) {
 				found[v] = true
 			}

@@ -70,12 +70,12 @@ func TestDamageIsDetected(t *testing.T) {
 		}
 	}
 	for what, r := range map[string]record{
-		"itself before it":    {at: store.At(1, 1), prev: 200},
-		"no position":         {prev: 1},
-		"no partition":        {at: 5, prev: 1},
-		"an index of more":    {at: store.At(1, 1), index: 2, body: 1},
-		"a body of more":      {at: store.At(1, 1), body: maxBody + 1},
-		"a shard of no sense": {at: store.At(1, 1), shard: maxShards},
+		"itself before it":              {at: store.At(1, 1), prev: 200},
+		"no position":                   {prev: 1},
+		"no partition":                  {at: 5, prev: 1},
+		"an index longer than the body": {at: store.At(1, 1), index: 2, body: 1},
+		"a body that is too large":      {at: store.At(1, 1), body: maxBody + 1},
+		"an invalid shard":              {at: store.At(1, 1), shard: maxShards},
 	} {
 		if _, err := decodeRecord(appendRecord(nil, &r), 200); err == nil {
 			t.Errorf("a record with %s decodes", what)
@@ -110,8 +110,8 @@ func FuzzSegment(f *testing.F) {
 		if err != nil || end > int64(len(text)) {
 			t.Fatalf("%d of %d bytes are complete: %v", end, len(text), err)
 		}
-		for _, c := range g.chains {
-			offsets, err := r.chain(c.last, 0)
+		for shard, c := range g.chains {
+			offsets, err := r.chain(shard, c.last, 0)
 			if err != nil && len(offsets) == 0 {
 				t.Fatalf("the last row of a chain: %v", err)
 			}

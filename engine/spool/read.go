@@ -112,8 +112,11 @@ func (r *reader) latest(pv string, last int64, after store.Position, yield func(
 // find returns the samples of a PV in the row of a record.
 func (r *reader) find(pv string, rec *placed) ([]*sample.Run, error) {
 	index, err := r.index(rec)
-	if err != nil || !journal.Holds(index, pv) {
+	if err != nil {
 		return nil, err
+	}
+	if held, err := journal.Holds(index, pv); err != nil || !held {
+		return nil, nil // the drainer reports damaged rows
 	}
 	row, err := r.row(rec)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // between returns the waiting values of a PV in shard 1, for a request of a range of
 // milliseconds.
-func (b *bench) between(pv string, from, to int64) (out []int, err error) {
+func (b *fixture) between(pv string, from, to int64) (out []int, err error) {
 	runs, err := b.Recent(pv, from*1e6, to*1e6, 1)
 	for _, run := range runs {
 		out = append(out, ints(run)...)

@@ -76,6 +76,7 @@ func (s *Spool) scan(g *segment, last bool) error {
 		return err
 	}
 	if cut := info.Size() - end; cut > 0 {
+		g.skipped = g.skipped || !last // a segment is complete when the next one begins
 		s.cfg.Log.Warn("the end of a spool file is incomplete: it was never acknowledged, or the file is damaged", "file", g.path, "bytes", cut)
 	}
 	if len(g.chains) == 0 {
@@ -84,20 +85,21 @@ func (s *Spool) scan(g *segment, last bool) error {
 	return nil
 }
 
-// rows adds the rows of a file and returns the offset at which they end. They end before the
-// first incomplete header and, if bodies is true, before incomplete bodies at the end of the
-// file.
+// rows adds the rows of a file and returns the offset at which they end. It skips damaged bytes
+// between records. The rows end before bytes at the end of the file that are no record and, if
+// bodies is true, before incomplete bodies there.
 func (g *segment) rows(r *reader, bodies bool) (end int64, err error) {
 	var torn []placed
 	offset := g.size
 	for {
-		rec, err := r.record(offset)
+		rec, err := r.next(offset)
 		if errors.Is(err, errCorrupt) {
 			return g.size, nil
 		}
 		if err != nil {
 			return 0, err
 		}
+		g.skipped = g.skipped || rec.offset > offset
 		torn = append(torn, rec)
 		if bodies {
 			_, err = r.row(&rec)

@@ -42,7 +42,7 @@ func TestAFullSpoolDropsTheOldestRows(t *testing.T) {
 			t.Errorf("%+v of %d", c, rows*10)
 		}
 		to.setFail(nil)
-		rest(time.Minute)
+		advance(time.Minute)
 		dropped := uint64(0)
 		for shard := range 4 {
 			pv := pvOf(shard)
@@ -79,7 +79,7 @@ func TestASegmentBeingSentIsNotDropped(t *testing.T) {
 		for i := range rows {
 			b.put(newRow(0, 10*i, 10*i+10, "A"))
 		}
-		rest(time.Hour)
+		advance(time.Hour)
 		got := to.words(t, 0, "A")
 		if !slices.IsSorted(got) || got[0] != 0 || got[len(got)-1] != rows*10-1 || len(got)+int(to.lost["A"].Count) != rows*10 {
 			t.Errorf("%d samples are sent, %d marked, of %d", len(got), to.lost["A"].Count, rows*10)
@@ -120,14 +120,14 @@ func TestAFailingDiskIsRetriedLater(t *testing.T) {
 					t.Errorf("%d samples can be read", len(got))
 				}
 				broken.Store(false)
-				rest(cooldown)
+				advance(cooldown)
 				waiting := b.Counts().Waiting
 				b.put(newRow(1, 100, 110, pvOf(1)))
 				if b.Failure() != nil || b.Counts().Waiting != waiting+10 {
 					t.Errorf("the disk works again, but Failure returns %v", b.Failure())
 				}
 				b.drain(to)
-				rest(time.Minute)
+				advance(time.Minute)
 				if got := to.words(t, 1, pvOf(1)); !slices.Equal(got, count(0, 110)) {
 					t.Errorf("%d samples are sent", len(got))
 				}

@@ -54,8 +54,8 @@ func packRow(shard, flushed, samples int, pvs []string, newRun func() *sample.Ru
 
 func pvOf(shard int) string { return fmt.Sprintf("SR:%d", shard) }
 
-// bench is a running spool.
-type bench struct {
+// fixture is a running spool.
+type fixture struct {
 	*Spool
 	t    *testing.T
 	stop func()
@@ -71,7 +71,7 @@ func config(fs vfs.FS) Config {
 }
 
 // start opens a spool and runs it until stop or the end of the test.
-func start(t *testing.T, cfg Config) *bench {
+func start(t *testing.T, cfg Config) *fixture {
 	t.Helper()
 	s, err := Open(cfg)
 	if err != nil {
@@ -80,7 +80,7 @@ func start(t *testing.T, cfg Config) *bench {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Run(ctx) })
-	b := &bench{Spool: s, t: t}
+	b := &fixture{Spool: s, t: t}
 	b.stop = sync.OnceFunc(func() {
 		cancel()
 		wg.Wait()
@@ -92,7 +92,7 @@ func start(t *testing.T, cfg Config) *bench {
 	return b
 }
 
-func (b *bench) put(rows ...journal.SpoolRow) {
+func (b *fixture) put(rows ...journal.SpoolRow) {
 	b.t.Helper()
 	if err := b.Put(rows); err != nil {
 		b.t.Fatal(err)
@@ -100,7 +100,7 @@ func (b *bench) put(rows ...journal.SpoolRow) {
 }
 
 // drain sends the waiting rows to a store until the returned function is called.
-func (b *bench) drain(to *archive) (stop func()) {
+func (b *fixture) drain(to *archive) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { b.Drain(ctx, to.target()) })
@@ -286,7 +286,7 @@ func count(from, to int) (out []int) {
 }
 
 // held returns the waiting values of a PV.
-func (b *bench) held(shard int, pv string) (out []int) {
+func (b *fixture) held(shard int, pv string) (out []int) {
 	runs, err := b.Recent(pv, math.MinInt64, math.MaxInt64, shard)
 	if err != nil {
 		b.t.Error(err)
@@ -315,8 +315,8 @@ func files(t *testing.T, fs vfs.FS) (names []string) {
 
 func discard() *bufio.Writer { return bufio.NewWriter(io.Discard) }
 
-// rest lets time pass in a synctest bubble until all other goroutines wait.
-func rest(d time.Duration) {
+// advance lets time pass in a synctest bubble until all other goroutines wait.
+func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }

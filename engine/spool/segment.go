@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +18,13 @@ import (
 // guards it.
 type segment struct {
 	header
-	n      uint64 // position among the segments
-	path   string
-	ours   bool  // written by this process
-	size   int64 // durable bytes, in order
-	chains map[int]*chain
+	n    uint64 // position among the segments
+	path string
+	ours bool  // written by this process
+	size int64 // durable bytes, in order
+	// skipped is true if damaged bytes between records were skipped. They may be rows of any shard.
+	skipped bool
+	chains  map[int]*chain
 	// sending is true while a drainer sends the rows. drained is the time when the last row
 	// was acknowledged, or zero.
 	sending bool
@@ -41,8 +44,8 @@ type chain struct {
 	// it, and stands is the time of the last write that was acknowledged. late is true if
 	// another engine may have taken the writer for dead.
 	claim   store.Claim
-	claimed time.Time
-	stands  time.Time
+	claimed time.Duration // by the clock since boot; 0: never
+	stands  time.Duration
 	late    bool
 }
 
@@ -126,15 +129,55 @@ func (r *reader) index(rec *placed) ([]byte, error) {
 	return index, readAt(r.file, index, rec.offset+recordSize)
 }
 
-// chain returns the offsets of the records that back yields, even with an error.
-func (r *reader) chain(last int64, after store.Position) (offsets []int64, err error) {
+// next returns the first record at or after an offset. It skips damaged bytes, and returns
+// errCorrupt if no record follows them. After damaged bytes a record counts only if its body is
+// whole, too.
+func (r *reader) next(offset int64) (rec placed, err error) {
+	rec, err = r.record(offset)
+	for at := offset + 1; errors.Is(err, errCorrupt) && at+recordSize <= r.size; at++ {
+		if rec, err = r.record(at); err == nil {
+			_, err = r.row(&rec)
+		}
+	}
+	return rec, err
+}
+
+// chain returns the offsets of the records that back yields, the last one first. If it meets a
+// damaged record, it searches the file for the records before that one, and also returns errCorrupt.
+func (r *reader) chain(shard int, last int64, after store.Position) (offsets []int64, err error) {
 	for rec, err := range r.back(last, after) {
+		if errors.Is(err, errCorrupt) {
+			before := last
+			if n := len(offsets); n > 0 {
+				before = offsets[n-1]
+			}
+			found, failed := r.search(shard, before, after)
+			return append(offsets, found...), cmp.Or(failed, err)
+		}
 		if err != nil {
 			return offsets, err
 		}
 		offsets = append(offsets, rec.offset)
 	}
 	return offsets, nil
+}
+
+// search returns the offsets of the records of a shard before an offset, and after a position, the
+// last one first.
+func (r *reader) search(shard int, before int64, after store.Position) (offsets []int64, err error) {
+	r.ahead = readAhead
+	for rec, err := r.next(0); ; rec, err = r.next(rec.next()) {
+		switch {
+		case errors.Is(err, errCorrupt) || err == nil && rec.offset >= before:
+			slices.Reverse(offsets)
+			return offsets, nil
+		case err != nil:
+			return nil, err
+		}
+		if rec.shard == shard && rec.at > after {
+			offsets = append(offsets, rec.offset)
+		}
+	}
 }
 
 // back yields the records of a chain, the last first: from the record at offset last back to

@@ -55,8 +55,9 @@ type Config struct {
 // Spool keeps rows on disk. Run is the only goroutine that writes files. Drain sends the
 // rows to the store.
 type Spool struct {
-	cfg Config
-	fs  vfs.FS
+	cfg    Config
+	fs     vfs.FS
+	opened time.Time
 	// segmentBytes is the size at which a segment ends.
 	segmentBytes int64
 	lock         io.Closer
@@ -106,7 +107,7 @@ func Open(cfg Config) (*Spool, error) {
 		return nil, fmt.Errorf("locking the spool %s, which another process may use: %w", cfg.Dir, err)
 	}
 	s := &Spool{
-		cfg: cfg, fs: cfg.FS, segmentBytes: max(cfg.Size/segmentsWhenFull, minSegment), lock: lock, next: 1,
+		cfg: cfg, fs: cfg.FS, opened: time.Now(), segmentBytes: max(cfg.Size/segmentsWhenFull, minSegment), lock: lock, next: 1,
 		puts: make(chan *put), endRequests: make(chan chan struct{}), ended: make(chan struct{}), wake: make(chan struct{}, 1),
 		lost: map[string]*loss{},
 	}
@@ -207,6 +208,16 @@ func (s *Spool) Owns(w store.WriterID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.segments, func(g *segment) bool { return g.writer == w })
+}
+
+// Writers returns the writers of all segments.
+func (s *Spool) Writers() (writers []store.WriterID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range s.segments {
+		writers = append(writers, g.writer)
+	}
+	return writers
 }
 
 // Failure returns why the latest write to the disk failed, or nil if it succeeded.
