@@ -18,29 +18,51 @@ func (e *Engine) Busy() bool { return e.memory.Used() > e.memory.Limit()/2 }
 // PV now. Samples of a shard that it has released may wait in its spool; Recent finds them
 // if the request names that shard.
 func (e *Engine) Recent(_ context.Context, q query.RecentRequest) query.Held {
-	shard, captured := e.capture.Shard(q.PV)
-	held := query.Held{Known: captured}
-	if captured {
-		held.Shards = []int{shard}
-	}
-	e.addShardJournals(&held, q.PV)
+	held := e.capturedIn(q.PV)
+	e.addShardJournals(&held, &q)
 	e.addSpooled(&held, &q)
 	held.Known = held.Known || len(held.Runs) > 0 || held.Missing != nil
 	return held
 }
 
+// capturedIn returns the shard in which the engine captures a PV.
+func (e *Engine) capturedIn(pv string) (held query.Held) {
+	shard, captured := e.capture.Shard(pv)
+	if captured {
+		held.Known, held.Shards = true, []int{shard}
+	}
+	return held
+}
+
 // addShardJournals adds the samples of a PV in the shard journals.
-func (e *Engine) addShardJournals(held *query.Held, pv string) {
+func (e *Engine) addShardJournals(held *query.Held, q *query.RecentRequest) {
 	// The lock is held until all samples are copied: a shard journal that is being released
 	// forgets its samples only when no reader relies on it.
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.allLocked {
-		held.Runs = append(held.Runs, h.journal.Recent(pv)...)
-		if _, _, some := h.journal.Released(); !some { // otherwise readers need the journal, too
-			held.Covers = append(held.Covers, h.journal.Writer())
+		w := h.journal.Writer()
+		held.Runs = append(held.Runs, h.journal.Recent(q.PV, q.From, q.To)...)
+		if _, _, some := h.journal.Released(); !some {
+			held.Covers = append(held.Covers, w)
+		} else { // samples that are not in memory are in the journal
+			held.Flushed = append(held.Flushed, query.Flushed{Writer: w, Until: query.Latest})
 		}
 	}
+}
+
+// Flushed answers a request for recent samples without samples, when memory is short. It says
+// how far the samples of each writer are in the journal.
+func (e *Engine) Flushed(q query.RecentRequest) query.Held {
+	held := e.capturedIn(q.PV)
+	held.Unanswered = true
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for h := range e.allLocked {
+		held.Flushed = append(held.Flushed, query.Flushed{Writer: h.journal.Writer(), Until: h.journal.SavedUntil()})
+	}
+	e.checkSpool(&held, &q)
+	return held
 }
 
 // Status returns a snapshot of a captured PV. It never fails.

@@ -17,7 +17,7 @@ import (
 
 // runs returns the samples that a shard journal holds of a PV, as "type: values".
 func (r *rig) runs(shard int, pv string) (out []string) {
-	for _, run := range r.journals[shard].Recent(pv) {
+	for _, run := range r.journals[shard].Recent(pv, math.MinInt64, math.MaxInt64) {
 		words := []string{run.Type.String() + ":"}
 		for i := range run.Len() {
 			if s := run.At(i); run.Type == sample.String {

@@ -47,13 +47,13 @@ func (l *pass) checkCarriedForward() {
 		}
 		switch {
 		case c.time() < last:
-			l.found(WrongCarriedForward, c.where, "it copies the sample of %s, and there is a later sample before the bucket, of %s",
+			l.found(WrongCarriedForward, c.where, "it copies the sample of %s, but the last sample before the bucket is of %s",
 				stamp(c.time()), stamp(last))
 		case verified != nil && equal(verified.run, c.run):
 		case l.stored(&c):
 			verified = &c
 		case c.time() == last:
-			l.found(WrongCarriedForward, c.where, "the stored sample of its time, %s, is a different one", stamp(last))
+			l.found(WrongCarriedForward, c.where, "the stored sample of the same time, %s, is different", stamp(last))
 		case l.whole(c.time()) && !l.unsealed(&c):
 			l.found(WrongCarriedForward, c.where, "no sample of its time, %s, is stored", stamp(c.time()))
 		}
@@ -179,7 +179,7 @@ func (l *pass) unsealed(c *carriedForward) bool {
 			return true
 		}
 		for _, claim := range claims {
-			for row := range l.rows(shard, claim.Writer, claim.Sealed) {
+			for row := range l.rows(shard, claim.Writer, claim.Sealed, claim.Last) {
 				runs, err := journal.Find(row, l.pv)
 				if err != nil {
 					continue // the row is reported with its shard

@@ -149,7 +149,7 @@ func (l *pass) expired(b store.Bucket) {
 func (l *pass) marks() {
 	for m := range readWhole(l, "marks", func() iter.Seq2[store.PVMark, error] { return l.store.Marks(l.ctx, l.pv, minTime, maxTime) }) {
 		l.seen.Marks++
-		if m.Kind < sample.Connected || m.Kind > sample.Died || int(m.Reason) >= sample.NumReasons {
+		if !m.Kind.Valid() || int(m.Reason) >= sample.NumReasons {
 			l.found(WrongMark, "mark at "+stamp(m.Time), "its kind %d or reason %d is unknown to this program", m.Kind, m.Reason)
 		}
 	}

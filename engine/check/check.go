@@ -17,7 +17,7 @@ import (
 // Store is the part of a store that a check uses.
 type Store interface {
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
-	Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error]
+	Journal(ctx context.Context, shard int, w store.WriterID, after, through store.Position) iter.Seq2[store.JournalRow, error]
 	Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error]
 	AddChannel(ctx context.Context, c store.Channel) error
 	Channel(ctx context.Context, pv string) (c store.Channel, found bool, err error)

@@ -200,18 +200,18 @@ func TestWrongBlocks(t *testing.T) {
 		"carried place": {func(a *archive) store.Block {
 			return changed(a.carriedForward(noon+2*hour, noon+hour+1), func(b *store.Block) { b.Start++ })
 		}, "wrong_header: a carried-forward sample of"},
-		"carried inside": {func(a *archive) store.Block {
+		"carried forward from inside its bucket": {func(a *archive) store.Block {
 			return changed(a.carriedForward(noon+hour, noon+hour+7), func(b *store.Block) { b.End = noon + hour + 7 })
 		}, "wrong_carried_forward: not before"},
-		"carried stale":   {func(a *archive) store.Block { return a.carriedForward(noon+2*hour, noon+5) }, "wrong_carried_forward: there is a later sample"},
-		"carried nowhere": {func(a *archive) store.Block { return a.carriedForward(noon+2*hour, noon+hour+9) }, "wrong_carried_forward: no sample of its time"},
+		"carried stale":            {func(a *archive) store.Block { return a.carriedForward(noon+2*hour, noon+5) }, "wrong_carried_forward: but the last sample before"},
+		"copy of a missing sample": {func(a *archive) store.Block { return a.carriedForward(noon+2*hour, noon+hour+9) }, "wrong_carried_forward: no sample of its time"},
 		"carried other": {func(a *archive) store.Block {
 			b := a.carriedForward(noon+2*hour, noon+hour+1)
 			r := run(noon + hour + 1)
 			r.Tags[0], r.Words[0] = sample.CarriedForward, 77
 			b.Blob = block.Append(nil, r)
 			return b
-		}, "wrong_carried_forward: a different one"},
+		}, "wrong_carried_forward: is different"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newArchive(t)
@@ -294,14 +294,14 @@ func TestStoreThatCannotListBlocks(t *testing.T) {
 	bad := a.block(noon+9, noon+10)
 	bad.Count = 3
 	a.must(a.PutBlocks(t.Context(), bad))
-	r := a.check(plain{a.Store}, options())
+	r := a.check(blockStore{a.Store}, options())
 	if a.wrong(r, "wrong_header"); r.Blocks != 4 {
 		t.Errorf("%d blocks", r.Blocks)
 	}
 }
 
-// plain hides the methods of Lister.
-type plain struct{ store.Store }
+// blockStore is a store without the methods of Lister.
+type blockStore struct{ store.Store }
 
 func TestDropOfCorruptBlocks(t *testing.T) {
 	a := newArchive(t)
@@ -347,6 +347,9 @@ func TestJournal(t *testing.T) {
 		"the end is missing": {func(a *archive) {
 			a.must(a.PutClaim(t.Context(), store.Claim{Shard: 3, Writer: w, Epoch: 1, Closed: true, Last: store.At(2, 7)}))
 		}, []string{"missing_row: up to the writer's last row 2/7"}},
+		"an acknowledged row is missing": {func(a *archive) {
+			a.must(a.PutClaim(t.Context(), store.Claim{Shard: 3, Writer: w, Epoch: 1, Last: store.At(1, 3)}))
+		}, []string{"missing_row: up to the writer's acknowledged row 1/3"}},
 		"sealed too far": {func(a *archive) {
 			a.must(a.PutClaim(t.Context(), store.Claim{Shard: 3, Writer: w, Epoch: 1, Closed: true, Last: store.At(1, 2)}))
 			a.must(a.Seal(t.Context(), 3, w, store.At(1, 3)))
@@ -422,7 +425,7 @@ func TestRowsBeingWrittenAreNotWrong(t *testing.T) {
 	a := newArchive(t)
 	b := a.block(noon + hour + 9)
 	a.must(a.PutBlocks(t.Context(), a.carriedForward(noon+2*hour, noon+hour+9)))
-	st := &flaky{Store: a.Store, fail: func(n int) bool {
+	st := &failingStore{Store: a.Store, fail: func(n int) bool {
 		if n == 4 { // after the blocks of the hour were read
 			a.must(a.PutBlocks(t.Context(), b))
 		}

@@ -16,8 +16,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// flaky is a store that fails some reads of blocks.
-type flaky struct {
+// failingStore is a store that fails some reads of blocks.
+type failingStore struct {
 	store.Store
 	blocks int
 	fail   func(n int) bool // reports whether to fail at the n-th block, from 1
@@ -25,7 +25,7 @@ type flaky struct {
 
 var errAway = errors.New("no answer")
 
-func (f *flaky) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
+func (f *failingStore) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		for blk, err := range f.Store.Blocks(ctx, pv, b, from, to) {
 			f.blocks++
@@ -49,21 +49,21 @@ func TestFailedReadsAreRetried(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		a := &archive{Store: a.Store, t: t}
-		r := a.check(&flaky{Store: a.Store, fail: func(n int) bool { return n == 1 || n == 3 || n == 7 }}, options())
+		r := a.check(&failingStore{Store: a.Store, fail: func(n int) bool { return n == 1 || n == 3 || n == 7 }}, options())
 		if a.wrong(r); r.Blocks != 8 {
 			t.Errorf("%d blocks counted, of 8", r.Blocks)
 		}
-		r = a.check(&flaky{Store: a.Store, fail: func(int) bool { return true }}, options())
+		r = a.check(&failingStore{Store: a.Store, fail: func(int) bool { return true }}, options())
 		if a.wrong(r, "unreadable: no answer", "unreadable: no answer"); r.Marks != 1 {
 			t.Errorf("rows that can be read are missing: %+v", r)
 		}
 	})
 }
 
-// gone is a store that answers reads of its directory only.
-type gone struct{ check.Store }
+// directoryStore is a store that answers reads of its directory only.
+type directoryStore struct{ check.Store }
 
-func (gone) Channels(context.Context) iter.Seq2[store.Channel, error] {
+func (directoryStore) Channels(context.Context) iter.Seq2[store.Channel, error] {
 	return func(yield func(store.Channel, error) bool) {
 		for i := range 1000 {
 			if !yield(store.Channel{PV: strconv.Itoa(i)}, nil) {
@@ -73,17 +73,19 @@ func (gone) Channels(context.Context) iter.Seq2[store.Channel, error] {
 	}
 }
 
-func (gone) Channel(context.Context, string) (store.Channel, bool, error) {
+func (directoryStore) Channel(context.Context, string) (store.Channel, bool, error) {
 	return store.Channel{}, false, errAway
 }
 
-func (gone) Cutoff(context.Context) (store.Cutoff, bool, error) { return store.Cutoff{}, false, nil }
+func (directoryStore) Cutoff(context.Context) (store.Cutoff, bool, error) {
+	return store.Cutoff{}, false, nil
+}
 
-func (gone) Marks(context.Context, string, int64, int64) iter.Seq2[store.PVMark, error] {
+func (directoryStore) Marks(context.Context, string, int64, int64) iter.Seq2[store.PVMark, error] {
 	return func(yield func(store.PVMark, error) bool) { yield(store.PVMark{}, errAway) }
 }
 
-func (gone) Metadata(context.Context, string, int64, int64) iter.Seq2[store.PVMetadata, error] {
+func (directoryStore) Metadata(context.Context, string, int64, int64) iter.Seq2[store.PVMetadata, error] {
 	return func(yield func(store.PVMetadata, error) bool) { yield(store.PVMetadata{}, errAway) }
 }
 
@@ -93,7 +95,7 @@ func TestCheckEndsWhenTheStoreIsGone(t *testing.T) {
 		opts := options()
 		opts.Progress = func(p check.Progress) { reported = append(reported, p) }
 		opts.ProgressEvery = time.Second
-		r, err := check.Run(t.Context(), gone{}, opts)
+		r, err := check.Run(t.Context(), directoryStore{}, opts)
 		if !errors.Is(err, check.ErrStoreGone) || !errors.Is(err, errAway) || r.Complete || r.PVs > 50 {
 			t.Errorf("%v, after %d PVs", err, r.PVs)
 		}
@@ -104,7 +106,7 @@ func TestCheckEndsWhenTheStoreIsGone(t *testing.T) {
 }
 
 // hourly is an archive with one block of 10 KB in each of 100 hours.
-type hourly struct{ gone }
+type hourly struct{ directoryStore }
 
 func (hourly) Channel(_ context.Context, pv string) (store.Channel, bool, error) {
 	return store.Channel{PV: pv, Starts: []store.Bucket{store.Hour.Of(noon - 100*hour)}, Types: []sample.Type{sample.String}}, true, nil

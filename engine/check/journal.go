@@ -44,7 +44,7 @@ func (l *pass) claim(c *store.Claim) {
 		l.found(WrongClaim, where, "the claim is sealed up to %s, beyond the writer's last row %s", positionName(c.Sealed), positionName(c.Last))
 	}
 	at, oldest, waiting := c.Sealed, l.now, 0
-	for row := range l.rows(c.Shard, c.Writer, c.Sealed) {
+	for row := range l.rows(c.Shard, c.Writer, c.Sealed, c.Last) {
 		if !follows(row.At, at) {
 			l.found(MissingRow, where, "row %s follows row %s; the rows between them are lost", positionName(row.At), positionName(at))
 		}
@@ -55,8 +55,12 @@ func (l *pass) claim(c *store.Claim) {
 	if c.Closed && waiting > 0 && at > c.Last {
 		l.found(WrongClaim, where, "row %s follows the writer's last row %s", positionName(at), positionName(c.Last))
 	}
-	if c.Closed && at < c.Last {
-		l.found(MissingRow, where, "the rows after %s up to the writer's last row %s are lost", positionName(at), positionName(c.Last))
+	if at < c.Last {
+		which := "acknowledged"
+		if c.Closed {
+			which = "last"
+		}
+		l.found(MissingRow, where, "the rows after %s up to the writer's %s row %s are lost", positionName(at), which, positionName(c.Last))
 	}
 	if age := time.Duration(l.now - oldest); l.opts.JournalTTL > 0 && age > l.opts.JournalTTL/4 {
 		l.found(Unsealed, where, "%d rows are not sealed, the oldest for %v; rows expire after %v",

@@ -94,13 +94,13 @@ func compare(a, b *store.BlockKey) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), bytes.Compare(a.Writer[:], b.Writer[:]), cmp.Compare(a.N, b.N))
 }
 
-// rows yields the rows of a writer after a position.
-func (l *pass) rows(shard int, w store.WriterID, after store.Position) iter.Seq[store.JournalRow] {
+// rows yields the rows of a writer after a position, at least through another one.
+func (l *pass) rows(shard int, w store.WriterID, after, through store.Position) iter.Seq[store.JournalRow] {
 	read := func(last *store.JournalRow) iter.Seq2[store.JournalRow, error] {
 		if last != nil {
 			after = last.At
 		}
-		return l.store.Journal(l.ctx, shard, w, after)
+		return l.store.Journal(l.ctx, shard, w, after, through)
 	}
 	return retry(l, Unreadable, fmt.Sprintf("journal of writer %v in shard %d", w, shard), read,
 		func(r *store.JournalRow) int { return len(r.Index) + len(r.Blob) })

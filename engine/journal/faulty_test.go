@@ -12,6 +12,7 @@ import (
 
 // faulty is a store that keeps rows in order of arrival and fails on request.
 type faulty struct {
+	boot   func() time.Duration // of the shard journal; may be nil
 	mu     sync.Mutex
 	fail   func(row *store.JournalRow) error // nil: never; row is nil for claims
 	rows   []store.JournalRow

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -43,7 +44,7 @@ func TestGivesUpRowsThatAnotherEngineSealed(t *testing.T) {
 		}
 		full := b.mem.Used()
 		left := func(pv string) (words []uint64) {
-			for _, r := range b.Recent(pv) {
+			for _, r := range b.Recent(pv, math.MinInt64, math.MaxInt64) {
 				words = append(words, r.Words...)
 			}
 			return words
@@ -80,7 +81,7 @@ func TestGivesUpRowsThatAnotherEngineSealed(t *testing.T) {
 		// The remaining sample is sealed by this engine, as usual.
 		r := sample.Run{Type: sample.Int64}
 		often.Sealed(often.Unsealed(&r, 1<<20))
-		if r.Len() != 1 || len(b.Recent("often")) != 0 {
+		if r.Len() != 1 || len(b.Recent("often", math.MinInt64, math.MaxInt64)) != 0 {
 			t.Errorf("%d samples were left to seal, want 1", r.Len())
 		}
 	})

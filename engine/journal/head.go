@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type Head struct {
 	mu             sync.Mutex
 	dirty          bool // in the dirty list of the shard journal, or being flushed
 	retired        bool // no more samples will be appended
+	last           bool // retired because the capture ended: no other head of the PV follows
 	run            sample.Run
 	first          uint64    // samples that left the run at its beginning
 	acked, flushed int       // samples from the start of run; acked ≤ flushed
@@ -124,6 +126,19 @@ func (h *Head) Retire() {
 	h.mu.Unlock()
 }
 
+// End retires the last head of a PV whose capture ends. Its samples are urgent: until they are in
+// blocks, the directory may not know the PV, and no search finds it.
+func (h *Head) End() {
+	h.Retire()
+	h.mu.Lock()
+	h.last = true
+	urgent := h.urgentLocked()
+	h.mu.Unlock()
+	if urgent {
+		h.journal.urgent.Store(true)
+	}
+}
+
 // Acked returns how many samples are durable in the journal but not yet in a block.
 func (h *Head) Acked() int {
 	h.mu.Lock()
@@ -178,6 +193,17 @@ func (h *Head) Sealed(through uint64) {
 	if through > h.first {
 		h.dropLocked(int(through - h.first))
 	}
+}
+
+// SealedBefore returns a position that is before all rows with samples of the head that are durable
+// and not sealed.
+func (h *Head) SealedBefore() store.Position {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.segments) == 0 {
+		return math.MaxUint64
+	}
+	return store.At(h.segments[0].last.N(), 0)
 }
 
 // release drops all samples that are durable in the journal.
@@ -255,13 +281,14 @@ func (h *Head) unsaved() int {
 	return h.run.Len() - h.acked
 }
 
-// snapshot returns a copy of all samples, or nil if there are none. The head still owns the
-// memory of the values, and the caller must not write to it.
-func (h *Head) snapshot() *sample.Run {
+// snapshot returns a copy of the samples with times in [from, to], and those with the last time
+// at or before from. The head still owns the memory of the values, and the caller must not
+// write to it.
+func (h *Head) snapshot(from, to int64) *sample.Run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.run.Len() == 0 {
-		return nil
+	if r := h.run.Within(from, to); r != &h.run {
+		return r
 	}
 	return h.run.Share()
 }
@@ -338,8 +365,8 @@ func (h *Head) ack(at store.Position) {
 	}
 	h.stored.Add(uint64(n))
 	h.acked = h.flushed
-	if h.acked > 0 && !h.typ.Fixed() && h.run.Ends[h.acked-1] > heavy {
-		h.journal.heavy.Store(true)
+	if h.urgentLocked() {
+		h.journal.urgent.Store(true)
 	}
 	h.mu.Unlock()
 }
@@ -365,19 +392,20 @@ func (h *Head) revert() {
 	}
 }
 
-// heavy is how many bytes of durable values make a head heavy. The sealer seals a heavy
-// head before the next checkpoint, because a reader must hold all unsealed values in
-// memory.
+// heavy is how many bytes of durable values make a head urgent, because a reader must hold all
+// unsealed values in memory.
 const heavy = 32 << 20
 
-// Heavy reports whether the head is heavy.
-func (h *Head) Heavy() bool {
-	if h.typ.Fixed() {
-		return false
-	}
+// Urgent reports whether the sealer must seal the durable samples of the head before the next
+// checkpoint.
+func (h *Head) Urgent() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.acked > 0 && h.run.Ends[h.acked-1] > heavy
+	return h.urgentLocked()
+}
+
+func (h *Head) urgentLocked() bool {
+	return h.acked > 0 && (h.last || !h.typ.Fixed() && h.run.Ends[h.acked-1] > heavy)
 }
 
 // shed drops a fraction of the samples that are in no row yet, the oldest first. It

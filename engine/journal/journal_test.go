@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-type bench struct {
+// fixture is a running shard journal with its store and its recorded losses.
+type fixture struct {
 	*ShardJournal
 	store *faulty
 	lost  []sample.Mark
@@ -30,22 +32,22 @@ type bench struct {
 }
 
 // newShardJournal starts a shard journal with a flush interval of 100 ms; stop closes it in order.
-func newShardJournal(t *testing.T, memory int64) *bench {
+func newShardJournal(t *testing.T, memory int64) *fixture {
 	return newSpoolingShardJournal(t, memory, nil)
 }
 
 // newSpoolingShardJournal starts a shard journal with a spool.
-func newSpoolingShardJournal(t *testing.T, memory int64, spool Spool) *bench {
+func newSpoolingShardJournal(t *testing.T, memory int64, spool Spool) *fixture {
 	return startShardJournal(t, memory, spool, &faulty{})
 }
 
-func startShardJournal(t *testing.T, memory int64, spool Spool, st *faulty) *bench {
-	b := &bench{store: st}
+func startShardJournal(t *testing.T, memory int64, spool Spool, st *faulty) *fixture {
+	b := &fixture{store: st}
 	mem := NewMemory(memory)
 	b.ShardJournal = NewShardJournal(3, store.WriterID{1}, &Config{
 		Store: b.store, Flush: 100 * time.Millisecond, RowBytes: 4096, Memory: mem, Spool: spool,
 		Lost:    func(_ string, m sample.Mark) { b.lost = append(b.lost, m) },
-		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
+		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler), Boot: st.boot,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	unsaved := make(chan int, 1)
@@ -93,6 +95,10 @@ func TestSamplesBecomeRowsInOrder(t *testing.T) {
 		if n := heads[0].Stored(); n != 2500 {
 			t.Errorf("%d samples count as stored, want 2500", n)
 		}
+		testclock.Advance(2 * RenewEvery)
+		if c := b.store.claims[store.WriterID{1}]; c.Closed || c.Last != b.Acked() {
+			t.Errorf("after rows up to %x the claim is %+v", b.Acked(), c)
+		}
 		if n := b.stop(); n != 0 {
 			t.Errorf("%d samples unsaved after an orderly stop", n)
 		}
@@ -123,7 +129,7 @@ func TestSealedSamplesLeaveMemory(t *testing.T) {
 		}
 		h.Sealed(10)
 		h.Sealed(10) // again: nothing is left of them
-		if got := b.Recent("a"); len(got) != 1 || !slices.Equal(got[0].Words, []uint64{10}) {
+		if got := b.Recent("a", math.MinInt64, math.MaxInt64); len(got) != 1 || !slices.Equal(got[0].Words, []uint64{10}) {
 			t.Fatalf("memory holds %v, want the sample that is in no block", got)
 		}
 		h.Retire()
@@ -256,6 +262,52 @@ func TestARowIsDurableOnlyWithAClaim(t *testing.T) {
 	})
 }
 
+// TestAPauseCountsForTheClaim tests a virtual machine that is paused while the store answers. Go's
+// monotonic clock does not see the pause. Meanwhile another engine took the writer for dead and
+// dropped its claim, so the row counts only when the claim is in the store again.
+func TestAPauseCountsForTheClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var paused atomic.Int64
+		st := &faulty{boot: func() time.Duration { return time.Since(began) + time.Duration(paused.Load()) }}
+		b := startShardJournal(t, 1<<20, nil, st)
+		defer b.stop()
+		testclock.Advance(time.Second)
+		st.mu.Lock()
+		st.stall = 100 * time.Millisecond // the answer to the row arrives after the pause
+		st.mu.Unlock()
+		b.Append(b.Open("a", sample.Int64), sample.Int64, number(1))
+		for rows := 0; rows == 0; {
+			testclock.Advance(10 * time.Millisecond)
+			st.mu.Lock()
+			rows = len(st.rows)
+			st.mu.Unlock()
+		}
+		paused.Add(int64(time.Minute))
+		st.mu.Lock()
+		delete(st.claims, store.WriterID{1})
+		st.stall, st.fail = 0, func(row *store.JournalRow) error {
+			if row == nil {
+				return errUnreachable
+			}
+			return nil
+		}
+		st.mu.Unlock()
+		testclock.Advance(200 * time.Millisecond)
+		if n := b.Unsaved(); n != 1 {
+			t.Errorf("%d samples are unsaved, want that of the row without a claim", n)
+		}
+		st.setFail(nil)
+		testclock.Advance(10 * time.Second)
+		st.mu.Lock()
+		_, claimed := st.claims[store.WriterID{1}]
+		st.mu.Unlock()
+		if n := b.Unsaved(); !claimed || n != 0 {
+			t.Errorf("claimed: %v, with %d samples unsaved", claimed, n)
+		}
+	})
+}
+
 func TestStopWhileTheStoreIsUnreachableReportsUnsavedSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<20)
@@ -269,7 +321,7 @@ func TestStopWhileTheStoreIsUnreachableReportsUnsavedSamples(t *testing.T) {
 			t.Fatalf("%d samples reported as unsaved, want 7", n)
 		}
 		if b.store.claims[store.WriterID{1}].Closed {
-			t.Fatal("the claim is closed, though samples are missing")
+			t.Fatal("the claim is closed, although samples are missing")
 		}
 	})
 }
@@ -334,7 +386,7 @@ func checkRow(t *testing.T, pvs int) {
 		cut := row
 		cut.Index = row.Index[:n]
 		if runs, err := Decode(cut); err == nil && len(runs) == len(want) {
-			t.Fatalf("%d of %d bytes of the index decode in full", n, len(row.Index))
+			t.Fatalf("an index cut to %d of %d bytes decodes as the whole row", n, len(row.Index))
 		}
 	}
 	if per := float64(len(row.Index)) / 300; per > 6 {
@@ -353,7 +405,7 @@ func FuzzDecode(f *testing.F) {
 		if runs, err := Decode(row); err == nil {
 			for _, r := range runs {
 				if found, err := Find(row, r.PV); err != nil || len(found) == 0 {
-					t.Fatalf("%q decodes and is not found: %v", r.PV, err)
+					t.Fatalf("Decode returns %q, but Find does not find it: %v", r.PV, err)
 				}
 			}
 		}
@@ -470,7 +522,7 @@ func TestAnyChangeOfARowIsDetected(t *testing.T) {
 // TestAClaimReportsNoUnsavedSampleAsSaved checks that Claim.Saved is never later than the
 // arrival of a sample that is in no row, regardless of what fails.
 func TestAClaimReportsNoUnsavedSampleAsSaved(t *testing.T) {
-	for name, spool := range map[string]Spool{"without a spool": nil, "with a spool": &disk{}} {
+	for name, spool := range map[string]Spool{"without a spool": nil, "with a spool": &fakeSpool{}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newSpoolingShardJournal(t, 1<<20, spool)
@@ -501,14 +553,14 @@ func TestAClaimReportsNoUnsavedSampleAsSaved(t *testing.T) {
 					c := b.store.claims[store.WriterID{1}]
 					b.store.mu.Unlock()
 					if rows < len(arrived) && c.Saved > arrived[rows] {
-						t.Fatalf("the claim reports all saved until %v, and sample %d of %v is in no row", time.Unix(0, c.Saved), rows, time.Unix(0, arrived[rows]))
+						t.Fatalf("the claim says that all samples until %v are saved, but sample %d of %v is in no row", time.Unix(0, c.Saved), rows, time.Unix(0, arrived[rows]))
 					}
 				}
 				testclock.Advance(time.Minute)
 				b.store.mu.Lock()
 				defer b.store.mu.Unlock()
 				if late := time.Since(time.Unix(0, b.store.claims[store.WriterID{1}].Saved)); late > 10*time.Second && spool == nil {
-					t.Errorf("at the end the claim is %v behind", late)
+					t.Errorf("at the end, the claim's time Saved is %v ago", late)
 				}
 			})
 		})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -206,7 +207,7 @@ func TestSharedValuesStay(t *testing.T) {
 		var seen []*sample.Run
 		for i := range 60 {
 			b.Append(h, image, picture(i, 64<<10+i))
-			seen = append(seen, b.Recent("a")...)
+			seen = append(seen, b.Recent("a", math.MinInt64, math.MaxInt64)...)
 			if i%7 == 0 {
 				testclock.Advance(time.Second)
 				var r sample.Run
@@ -246,14 +247,14 @@ func TestUnsealedComesInPieces(t *testing.T) {
 				t.Errorf("%d samples of %s fit into %d bytes, want %d", through, c.h.PV, c.most, c.want)
 			}
 		}
-		if h.Heavy() || b.TakeHeavy() {
+		if h.Urgent() || b.TakeUrgent() {
 			t.Error("2 MB make a head heavy")
 		}
 		for i := range 40 {
 			b.Append(h, image, picture(i, 1<<20))
 		}
 		testclock.Advance(time.Second)
-		if !h.Heavy() || !b.TakeHeavy() || b.TakeHeavy() {
+		if !h.Urgent() || !b.TakeUrgent() || b.TakeUrgent() {
 			t.Error("42 MB do not make a head heavy exactly once")
 		}
 		if w := b.Written(); w == 0 {

@@ -50,7 +50,7 @@ func TestTheLargestValueFitsARow(t *testing.T) {
 		t.Errorf("%d samples unsaved", n)
 	}
 	largest := 0
-	for row, err := range st.Journal(t.Context(), 0, store.WriterID{1}, 0) {
+	for row, err := range st.Journal(t.Context(), 0, store.WriterID{1}, 0, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

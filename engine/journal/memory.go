@@ -2,8 +2,8 @@ package journal
 
 import "sync/atomic"
 
-// Memory counts the bytes that all heads of an engine take, and the bytes of large rows
-// on their way to the store.
+// Memory counts the bytes that all heads of an engine take, the bytes of large rows on their way
+// to the store, and what others add.
 type Memory struct {
 	limit int64
 	used  atomic.Int64
@@ -25,6 +25,9 @@ func (m *Memory) Used() int64 { return m.used.Load() }
 
 // Limit returns the bytes allowed.
 func (m *Memory) Limit() int64 { return m.limit }
+
+// Add counts n more bytes, or fewer if n is negative.
+func (m *Memory) Add(n int64) { m.add(n) }
 
 func (m *Memory) add(n int64) { m.used.Add(n) }
 

@@ -31,7 +31,7 @@ func (j *ShardJournal) Run(ctx, hard context.Context) (unsaved int) {
 	if n := j.spoolRest(hard); n > 0 {
 		return n
 	}
-	j.claim.Closed, j.claim.Last = true, j.Acked()
+	j.claim.Closed = true
 	j.retry(hard, "closing a claim", j.putClaim, never)
 	return 0
 }
@@ -77,7 +77,7 @@ func (j *ShardJournal) journalUntil(ctx context.Context) {
 			j.spoolUntilClaimed(ctx)
 			wait = 0
 		}
-		if ctx.Err() == nil && time.Since(j.renewed) > RenewEvery {
+		if ctx.Err() == nil && j.boot()-j.renewed > RenewEvery {
 			j.logResult("renewing a claim", j.attempt(ctx, j.putClaim))
 		}
 		timer.Reset(max(0, wait-time.Since(start)))
@@ -101,11 +101,11 @@ func (j *ShardJournal) insertClaim(ctx context.Context) error {
 }
 
 func (j *ShardJournal) putClaim(ctx context.Context) error {
-	now := time.Now()
-	j.claim.Alive, j.claim.Saved = now.UnixNano(), j.saved.UnixNano()
+	begun := j.boot()
+	j.claim.Alive, j.claim.Saved, j.claim.Last = time.Now().UnixNano(), j.SavedUntil(), j.Acked()
 	err := j.cfg.Store.PutClaim(ctx, j.claim)
 	if err == nil {
-		j.renewed = now
+		j.renewed = begun
 	}
 	return err
 }
@@ -136,7 +136,7 @@ func (j *ShardJournal) pass(ctx context.Context) (more bool) {
 		j.shed()
 	}
 	if j.pending == nil && len(dirty) == 0 && !j.behind && !j.spoolDue && !j.spooled() {
-		j.saved = begun
+		j.saved.Store(begun.UnixNano())
 	}
 	j.redirty(dirty)
 	if !j.spoolDue { // the spool frees memory
@@ -247,7 +247,7 @@ func (j *ShardJournal) send(ctx context.Context) error {
 	}
 	// After a long silence another engine may have taken this writer for dead and dropped its
 	// claim. Readers find no row without a claim.
-	if time.Since(j.renewed) > 2*RenewEvery {
+	if j.boot()-j.renewed > 2*RenewEvery {
 		if err := j.putClaim(ctx); err != nil {
 			return err
 		}

@@ -32,7 +32,11 @@ type Config struct {
 	// Lost is called with a mark for samples dropped for lack of memory. It must not block.
 	Lost func(pv string, m sample.Mark)
 	// Spool takes rows while the store is unreachable. If it is nil, they wait in memory.
-	Spool   Spool
+	Spool Spool
+	// Boot returns the time since boot, with the time in which a virtual machine was paused. Other
+	// engines count that time, so the age of a claim must include it. If Boot is nil, Go's monotonic
+	// clock measures the age of claims, which leaves pauses out.
+	Boot    func() time.Duration
 	Metrics *Metrics
 	Log     *slog.Logger
 }
@@ -43,6 +47,9 @@ const (
 	partitionBytes = 32 << 20
 )
 
+// neverRenewed is the age of a claim that was never written.
+const neverRenewed = time.Hour
+
 // RenewEvery is the interval at which a writer renews its claim to show that it is alive.
 const RenewEvery = 5 * time.Second
 
@@ -51,6 +58,7 @@ type ShardJournal struct {
 	Shard  int
 	writer store.WriterID
 	cfg    *Config
+	boot   func() time.Duration
 	mem    *Memory
 
 	mu       sync.Mutex
@@ -65,7 +73,8 @@ type ShardJournal struct {
 	released        atomic.Uint64        // store.Position: samples of rows up to here are not in memory
 	sealed          atomic.Uint64        // store.Position: rows up to here are known to be sealed
 	written         atomic.Uint64        // bytes of acknowledged rows
-	heavy           atomic.Bool          // a head became heavy since the last TakeHeavy
+	saved           atomic.Int64         // ns since 1970: every sample that arrived earlier is in an acknowledged row
+	urgent          atomic.Bool          // a head became urgent since the last TakeUrgent
 	failing         atomic.Bool          // the latest write failed
 	givenUp         store.Position       // belongs to the caller of GiveUp
 	claimed         chan struct{}        // closed by Run when the claim is acknowledged
@@ -75,8 +84,7 @@ type ShardJournal struct {
 
 	// The fields below belong to Run.
 	claim        store.Claim
-	renewed      time.Time      // when the claim was last acknowledged
-	saved        time.Time      // every sample that arrived earlier is in an acknowledged row
+	renewed      time.Duration  // when the claim was last acknowledged, by the clock since boot
 	pending      *pendingRow    // built, perhaps sent, and not acknowledged
 	sent         store.Position // the latest position under which a row was, or may have been, sent
 	partSince    time.Time      // when the partition of the latest row began
@@ -93,11 +101,18 @@ type ShardJournal struct {
 // have used w, because a closed claim stays closed. Nothing is stored until Run is
 // called.
 func NewShardJournal(shard int, w store.WriterID, cfg *Config) *ShardJournal {
-	return &ShardJournal{
-		Shard: shard, writer: w, cfg: cfg, mem: cfg.Memory, heads: map[string][]*Head{},
-		claim: store.Claim{Shard: shard, Writer: w}, saved: time.Now(), claimed: make(chan struct{}),
+	began := time.Now()
+	boot := cfg.Boot
+	if boot == nil {
+		boot = func() time.Duration { return time.Since(began) }
+	}
+	j := &ShardJournal{
+		Shard: shard, writer: w, cfg: cfg, boot: boot, renewed: boot() - neverRenewed, mem: cfg.Memory, heads: map[string][]*Head{},
+		claim: store.Claim{Shard: shard, Writer: w}, claimed: make(chan struct{}),
 		syncs: make(chan chan<- struct{}), sealingRequests: make(chan sealingRequest), ended: make(chan struct{}),
 	}
+	j.saved.Store(time.Now().UnixNano())
+	return j
 }
 
 // Open returns a new head for samples of a PV and a type.
@@ -152,9 +167,11 @@ func (j *ShardJournal) deliverArrivals() {
 	j.spare = got[:0]
 }
 
-// Recent returns copies of all samples that this shard journal holds of a PV, in order of
-// arrival. It does not copy values that are bytes, and the caller must not write to them.
-func (j *ShardJournal) Recent(pv string) []*sample.Run {
+// Recent returns copies of the samples that this shard journal holds of a PV, in order of
+// arrival: those with times in [from, to], in ns since 1970, and those of each head with the
+// last time at or before from. It does not copy values that are bytes, and the caller must not
+// write to them.
+func (j *ShardJournal) Recent(pv string, from, to int64) []*sample.Run {
 	j.mu.Lock()
 	heads := slices.Clone(j.heads[pv])
 	j.mu.Unlock()
@@ -164,7 +181,7 @@ func (j *ShardJournal) Recent(pv string) []*sample.Run {
 	j.deliverArrivals()
 	var runs []*sample.Run
 	for _, h := range heads {
-		if r := h.snapshot(); r != nil {
+		if r := h.snapshot(from, to); r.Len() > 0 {
 			runs = append(runs, r)
 		}
 	}
@@ -195,11 +212,15 @@ func (j *ShardJournal) Heads() []*Head {
 // every sample in these rows is in Head.Unsealed or in a block.
 func (j *ShardJournal) Acked() store.Position { return store.Position(j.acked.Load()) }
 
+// SavedUntil returns a time in ns since 1970. All samples that arrived before that time are in
+// acknowledged rows, or were dropped.
+func (j *ShardJournal) SavedUntil() int64 { return j.saved.Load() }
+
 // Written returns how many bytes of rows were acknowledged.
 func (j *ShardJournal) Written() uint64 { return j.written.Load() }
 
-// TakeHeavy reports whether a head became heavy since the previous call.
-func (j *ShardJournal) TakeHeavy() bool { return j.heavy.Load() && j.heavy.Swap(false) }
+// TakeUrgent reports whether a head became urgent since the previous call.
+func (j *ShardJournal) TakeUrgent() bool { return j.urgent.Load() && j.urgent.Swap(false) }
 
 // GiveUp drops the samples whose rows, up to a position, are sealed by this engine or by
 // another one. Only one goroutine at a time may call it.

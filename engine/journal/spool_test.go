@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -16,14 +17,14 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// disk is a spool that keeps rows in order, and fails on request.
-type disk struct {
+// fakeSpool is a spool that keeps rows in order, and fails on request.
+type fakeSpool struct {
 	mu   sync.Mutex
 	err  error
 	rows []SpoolRow
 }
 
-func (d *disk) Put(rows []SpoolRow) error {
+func (d *fakeSpool) Put(rows []SpoolRow) error {
 	time.Sleep(20 * time.Millisecond) // the time of an fsync
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,20 +34,20 @@ func (d *disk) Put(rows []SpoolRow) error {
 	return d.err
 }
 
-func (d *disk) Waits(int) bool {
+func (d *fakeSpool) Waits(int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.rows) > 0
 }
 
-func (d *disk) fail(err error) {
+func (d *fakeSpool) fail(err error) {
 	d.mu.Lock()
 	d.err = err
 	d.mu.Unlock()
 }
 
 // words returns the values of a PV in all rows, in order.
-func (d *disk) words(t *testing.T, pv string) (out []uint64) {
+func (d *fakeSpool) words(t *testing.T, pv string) (out []uint64) {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +71,7 @@ func (d *disk) words(t *testing.T, pv string) (out []uint64) {
 func refuse(*store.JournalRow) error { return errUnreachable }
 
 // feed appends samples, one every 10 ms.
-func (b *bench) feed(h *Head, from, to int) {
+func (b *fixture) feed(h *Head, from, to int) {
 	for i := from; i < to; i++ {
 		b.Append(h, sample.Int64, number(i))
 		testclock.Advance(10 * time.Millisecond)
@@ -79,7 +80,7 @@ func (b *bench) feed(h *Head, from, to int) {
 
 func TestAShortOutageDoesNotTouchTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{}
+		d := &fakeSpool{}
 		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
@@ -101,7 +102,7 @@ func TestAShortOutageDoesNotTouchTheDisk(t *testing.T) {
 // whether or not the row under way reached the store.
 func TestALongOutageIsSpooled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{}
+		d := &fakeSpool{}
 		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
@@ -155,7 +156,7 @@ func TestALongOutageIsSpooled(t *testing.T) {
 // another row, because readers stop at an empty partition.
 func TestNoPartitionIsLeftEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{}
+		d := &fakeSpool{}
 		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		for i := range 4 {
@@ -183,7 +184,7 @@ func TestNoPartitionIsLeftEmpty(t *testing.T) {
 
 func TestShortMemoryIsSpooledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{}
+		d := &fakeSpool{}
 		b := newSpoolingShardJournal(t, 100_000, d)
 		h := b.Open("a", sample.Int64)
 		testclock.Advance(time.Second)
@@ -209,7 +210,7 @@ func TestShortMemoryIsSpooledAtOnce(t *testing.T) {
 // it had no spool: it loses no further samples, and sends none twice.
 func TestAFailingSpoolLosesNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{}
+		d := &fakeSpool{}
 		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
@@ -248,7 +249,7 @@ func TestAFailingSpoolLosesNothingElse(t *testing.T) {
 // are dropped and marked while the spool fails.
 func TestWithoutASpoolMemoryOverflowsWithMarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{err: errors.New("no space left on device")}
+		d := &fakeSpool{err: errors.New("no space left on device")}
 		b := newSpoolingShardJournal(t, 20_000, d)
 		h := b.Open("a", sample.Int64)
 		b.store.setFail(refuse)
@@ -271,7 +272,7 @@ func TestStopSpoolsWaitingSamples(t *testing.T) {
 	for name, outage := range map[string]time.Duration{"at once": 0, "soon": 2 * time.Second, "late": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &disk{}
+				d := &fakeSpool{}
 				b := newSpoolingShardJournal(t, 1<<20, d)
 				h := b.Open("a", sample.Int64)
 				b.feed(h, 0, 50)
@@ -294,7 +295,7 @@ func TestStopSpoolsWaitingSamples(t *testing.T) {
 // the store is unreachable at first.
 func TestTheClaimPrecedesTheFirstRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{}
+		d := &fakeSpool{}
 		b := startShardJournal(t, 1<<20, d, &faulty{fail: refuse})
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 1000)
@@ -326,7 +327,7 @@ func TestTheClaimPrecedesTheFirstRow(t *testing.T) {
 // answer.
 func TestAHangingStoreDelaysNoSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{}
+		d := &fakeSpool{}
 		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
@@ -352,7 +353,7 @@ func TestAHangingStoreDelaysNoSample(t *testing.T) {
 // in the spool.
 func TestSyncWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{}
+		d := &fakeSpool{}
 		b := newSpoolingShardJournal(t, 1<<20, d)
 		defer b.stop()
 		h := b.Open("a", sample.Int64)
@@ -377,7 +378,7 @@ func TestSyncWaitsForTheStore(t *testing.T) {
 // that they do not change for a reader that holds them.
 func TestLargeValuesAreSpooled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{}
+		d := &fakeSpool{}
 		b := newSpoolingShardJournal(t, 4<<20, d)
 		h := b.Open("a", sample.Uint8.Array())
 		image := func(i int) *sample.Sample {
@@ -389,7 +390,7 @@ func TestLargeValuesAreSpooled(t *testing.T) {
 		seen := map[int]*sample.Run{}
 		for i := 1; i < 100; i++ {
 			b.Append(h, h.Type(), image(i))
-			for _, r := range b.Recent("a") {
+			for _, r := range b.Recent("a", math.MinInt64, math.MaxInt64) {
 				seen[i] = r
 			}
 			testclock.Advance(time.Second)

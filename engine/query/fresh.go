@@ -10,15 +10,19 @@ import (
 )
 
 // readJournal gathers the samples in the unsealed rows of a shard, except those of writers
-// that memory covers.
+// that memory covers. Most rows of a shard have no sample of the PV, and the reader fetches only
+// their indexes.
 func (p *plan) readJournal(ctx context.Context, shard int, claims []store.Claim, covered []store.WriterID) error {
 	for _, c := range claims {
 		if slices.Contains(covered, c.Writer) {
 			continue
 		}
-		for row, err := range p.store.Journal(ctx, shard, c.Writer, c.Sealed) {
+		for row, err := range p.store.JournalWhere(ctx, shard, c.Writer, c.Sealed, c.Last, p.holds) {
 			if err != nil {
 				return err
+			}
+			if !p.holds(row.Index) {
+				continue
 			}
 			runs, err := journal.Find(row, p.PV)
 			if err != nil {
@@ -32,12 +36,18 @@ func (p *plan) readJournal(ctx context.Context, shard int, claims []store.Claim,
 	return nil
 }
 
-// largeRun is a size in bytes. A run of at least this size is not copied into a longer run,
-// and its samples outside of the range are dropped at once.
+// holds reports whether a row with this index may have samples of the PV. A damaged index may
+// have hidden them: journal.Find returns the error.
+func (p *plan) holds(index []byte) bool {
+	held, err := journal.Holds(index, p.PV)
+	return held || err != nil
+}
+
+// largeRun is a size in bytes. A run of at least this size is not copied into a longer run.
 const largeRun = 1 << 20
 
-// gather adds the samples of a run to Unsealed. The caller passes runs in order of
-// arrival.
+// gather adds the samples of a run to Unsealed, except those that the range does not need. The
+// caller passes runs in order of arrival.
 func (p *plan) gather(r *sample.Run) {
 	if !r.Type.Fixed() && r.Size() >= largeRun {
 		r = r.Within(p.From, p.To)

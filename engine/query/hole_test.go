@@ -38,9 +38,9 @@ func (m *moving) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
 	return m.Store.Claims(ctx, shard)
 }
 
-func (m *moving) Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error] {
+func (m *moving) JournalWhere(ctx context.Context, shard int, w store.WriterID, after, through store.Position, wanted func([]byte) bool) iter.Seq2[store.JournalRow, error] {
 	m.step()
-	return m.Store.Journal(ctx, shard, w, after)
+	return m.Store.JournalWhere(ctx, shard, w, after, through, wanted)
 }
 
 func (m *moving) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error) {

@@ -29,7 +29,7 @@ type copier struct {
 }
 
 func (s *Shard) newCopier(m *migration, put func(context.Context, *migration, []store.Block) error) *copier {
-	return &copier{Shard: s, m: m, put: put, to: destination{tier: m.tier, now: time.Now().UnixNano(), cutoff: s.Cutoff()}}
+	return &copier{Shard: s, m: m, put: put, to: destination{tier: m.tier, now: s.cfg.Clock.Earliest(), cutoff: s.Cutoff()}}
 }
 
 // copyBucket copies the blocks of a bucket. It reports whether there are any.
@@ -176,7 +176,7 @@ func (s *Shard) dropCopied(ctx context.Context) (cost int, err error) {
 		s.queue = append(s.queue, m.pv)
 		return c.cost, nil
 	case !c.corrupt:
-		if _, err := s.cfg.Store.DropBucket(ctx, m.pv, b, m.at.UnixNano()); err != nil {
+		if _, err := s.cfg.Store.DropBucket(ctx, m.pv, b, s.cfg.Clock.StoreTime()-int64(time.Since(m.at))); err != nil {
 			return c.cost, fmt.Errorf("deleting migrated blocks of %s: %w", m.pv, err)
 		}
 		s.cfg.Metrics.Left.Inc()
@@ -203,7 +203,7 @@ func (s *Shard) mayDrop(ctx context.Context, b store.Bucket) (bool, error) {
 	others := slices.ContainsFunc(claims, func(c store.Claim) bool {
 		return c.Writer != s.cfg.Writer && !c.Closed && !s.cfg.Ours(c.Writer)
 	})
-	ended := b.End() <= time.Now().Add(-s.cfg.DropAfter).UnixNano()
+	ended := b.End() <= s.cfg.Clock.Earliest()-int64(s.cfg.DropAfter)
 	return !others || ended, nil
 }
 

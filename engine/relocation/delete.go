@@ -18,9 +18,11 @@ const ahead = 24 * time.Hour
 
 // Deletion deletes blocks of a PV before the deletion cutoff, to free disk space.
 type Deletion struct {
-	st          Store
-	pv          string
-	cutoff, now int64
+	st            Store
+	pv            string
+	cutoff        int64
+	earliest, now int64 // when the deletion was planned: at the earliest, and as far as is known
+	planned       int64 // the same by the clocks of the store
 
 	// before, due and later hold buckets, by time. Earlier deletions checked the buckets in
 	// before. This deletion checks the buckets in due. The buckets in later end after the
@@ -49,7 +51,7 @@ type filled struct {
 // first due bucket carries forward. A bucket stays for good if it has nothing but a copy, and
 // the PV was not captured for some time after it.
 func (s *Shard) PlanDeletion(c store.Channel, after, cutoff int64) *Deletion {
-	d := &Deletion{st: s.cfg.Store, pv: c.PV, cutoff: limitCutoff(cutoff), now: time.Now().UnixNano()}
+	d := &Deletion{st: s.cfg.Store, pv: c.PV, cutoff: s.limitCutoff(cutoff), earliest: s.cfg.Clock.Earliest(), now: s.cfg.Clock.Now().Now, planned: s.cfg.Clock.StoreTime()}
 	d.divide(c.Starts, after)
 	if len(d.due) == 0 {
 		return nil
@@ -70,7 +72,7 @@ func (d *Deletion) Run(ctx context.Context) (buckets int, bytes int64, err error
 }
 
 func (d *Deletion) divide(starts []store.Bucket, after int64) {
-	for b := range store.InUse(starts, d.now, d.now+int64(ahead)) {
+	for b := range store.InUse(starts, d.earliest, d.now+int64(ahead)) {
 		switch end := b.End(); {
 		case end > d.cutoff:
 			d.later = append(d.later, b)
@@ -178,7 +180,7 @@ func (d *Deletion) drop(ctx context.Context) error {
 		if slices.ContainsFunc(d.needed, func(t int64) bool { return f.Start() <= t && t < f.End() }) {
 			continue
 		}
-		n, err := d.st.DropBucket(ctx, d.pv, f.Bucket, d.now)
+		n, err := d.st.DropBucket(ctx, d.pv, f.Bucket, d.planned)
 		if err != nil {
 			return err
 		}

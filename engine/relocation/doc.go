@@ -1,5 +1,5 @@
-// Package relocation moves stored blocks to the retention tier that their PV's retention asks
-// for, and deletes blocks before the deletion cutoff:
+// Package relocation moves stored blocks to the retention tier that their PV's retention
+// requires, and deletes blocks before the deletion cutoff:
 //
 //	PVs captured, after a checkpoint ─▶ queue ─▶ migration: old buckets ─▶ copied ─▶ an hour later: dropped
 //
@@ -14,16 +14,16 @@
 // migrate in the background. Nothing is lost:
 //
 //   - A bucket is dropped an hour after it was copied, and only if each of its blocks is found
-//     on the new tier with at least as many samples. If another sealer that does not know the
-//     new tier yet added a block, or if a block grew, the bucket is copied again and waits for
-//     another hour.
+//     on the new tier with at least as many samples. The bucket is copied again
+//     and waits for another hour if one of its blocks grew, or if another sealer added a block
+//     because it does not know the new tier yet.
 //   - During that hour readers see one copy or both: see package query. If a reader reads the
 //     new tier before the copy exists, it reads the old tier within an hour.
 //   - Another writer might add to a bucket between the comparison and the deletion. While
 //     other engines hold the shard, a bucket that may still grow therefore stays.
-//   - Two sealers that know different tiers for a PV copy its blocks back and forth, and each
-//     would delete the blocks that it takes for the originals. Therefore only the leader
-//     deletes, and only blocks that are complete elsewhere.
+//   - If two sealers know different tiers for a PV, each copies the blocks to its tier, and
+//     would delete the other's copies as originals. Therefore only the leader deletes, and only
+//     blocks that are complete elsewhere.
 //   - The checkpoint carries the present value forward to the new tier before anything is
 //     copied. If no other engine seals the PV, the value is read from the store.
 //   - A crash at any point leaves buckets that are not deleted: the next leader copies them

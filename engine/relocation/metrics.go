@@ -27,8 +27,8 @@ func NewMetrics(reg prometheus.Registerer, failures prometheus.Counter) *Metrics
 		return f.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "seal", Name: name, Help: help})
 	}
 	return &Metrics{
-		Moved:      counter("moved_blocks_total", "Blocks copied to the retention tier that their group asks for."),
-		MovedBytes: counter("moved_bytes_total", "Bytes of the blocks copied to the retention tier that their group asks for."),
+		Moved:      counter("moved_blocks_total", "Blocks copied to the retention tier that their group requests."),
+		MovedBytes: counter("moved_bytes_total", "Bytes of the blocks copied to the retention tier that their group requests."),
 		Left:       counter("left_buckets_total", "Buckets deleted after their blocks were copied to another retention tier."),
 		Waiting: f.NewGauge(prometheus.GaugeOpts{
 			Namespace: "varve", Subsystem: "seal", Name: "moves_waiting",

@@ -71,8 +71,8 @@ func (s *Shard) QueueMigrations() {
 	}
 	s.checked = checked
 	for tier, longer := range lacks {
-		s.cfg.Log.Warn("the store has no tables for a retention tier that a group asks for, so data is kept for longer; create them with varve schema --tiers",
-			"asked", tier.String(), "kept", longer.String())
+		s.cfg.Log.Warn("the store has no tables for a retention tier that a group requests, so data is kept for longer; create them with varve schema --tiers",
+			"requested", tier.String(), "kept", longer.String())
 	}
 	s.reportWaiting(len(s.queue) + len(s.copied))
 }
@@ -149,7 +149,7 @@ func (s *Shard) reportCompletion() {
 	if s.begun.IsZero() || s.current != nil || len(s.queue)+len(s.copied) > 0 {
 		return
 	}
-	s.cfg.Log.Info("blocks have migrated to the retention tiers that groups ask for", "shard", s.cfg.Shard,
+	s.cfg.Log.Info("blocks have migrated to the retention tiers that groups request", "shard", s.cfg.Shard,
 		"pvs", s.pvs, "blocks", s.moved, "buckets_left", s.dropped, "took", time.Since(s.begun).Round(time.Second).String())
 	s.begun, s.pvs, s.moved, s.dropped = time.Time{}, 0, 0, 0
 }
@@ -194,7 +194,7 @@ func (s *Shard) step(ctx context.Context) (cost int, err error) {
 func (s *Shard) noteFound(m *migration) {
 	if s.begun.IsZero() {
 		s.begun = time.Now()
-		s.cfg.Log.Info("blocks migrate to the retention tier that their group asks for", "shard", s.cfg.Shard, "first", m.pv, "tier", m.tier.String())
+		s.cfg.Log.Info("blocks migrate to the retention tier that their group requests", "shard", s.cfg.Shard, "first", m.pv, "tier", m.tier.String())
 	}
 	if len(m.done) == 0 {
 		s.pvs++
@@ -214,17 +214,17 @@ func (s *Shard) newMigration(ctx context.Context, pv string) (*migration, error)
 		return nil, err
 	}
 	m := &migration{pv: pv, tier: want, entry: layout.Entry{Channel: ch}, latest: math.MinInt64}
-	if m.rest = onOtherTiers(ch.Starts, want, time.Now().UnixNano()); len(m.rest) == 0 {
+	if m.rest = onOtherTiers(ch.Starts, want, s.cfg.Clock.Earliest(), s.cfg.Clock.Now().Now); len(m.rest) == 0 {
 		return nil, nil
 	}
 	return m, nil
 }
 
 // onOtherTiers returns the buckets, by time, that are on tiers other than the given one, can
-// hold blocks according to starts, and are not expired. It includes the buckets of the next
-// day, because clocks differ.
-func onOtherTiers(starts []store.Bucket, than store.Tier, now int64) (out []store.Bucket) {
-	for b := range store.InUse(starts, now, now+int64(24*time.Hour)) {
+// hold blocks according to starts, and are not expired at the earliest time that it may be. It
+// includes the buckets of the next day, because clocks differ.
+func onOtherTiers(starts []store.Bucket, than store.Tier, earliest, now int64) (out []store.Bucket) {
+	for b := range store.InUse(starts, earliest, now+int64(24*time.Hour)) {
 		if b.Tier() != than {
 			out = append(out, b)
 		}

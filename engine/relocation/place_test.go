@@ -91,7 +91,7 @@ func TestPlaceKeepsEverySample(t *testing.T) {
 		}
 		for key := range sh {
 			if key.Bucket.Tier() != to.tier || key.Bucket.Size() != to.size || layout.Expired(key.Bucket, to.now) {
-				t.Fatalf("seed %d: a block stands in bucket %v of tier %v", seed, key.Bucket, key.Bucket.Tier())
+				t.Fatalf("seed %d: a block is in bucket %v of tier %v", seed, key.Bucket, key.Bucket.Tier())
 			}
 		}
 	}
@@ -115,9 +115,9 @@ func TestPlaceCarriedForward(t *testing.T) {
 		{"the only copy, of a time that is kept", store.Hour.Of(at(19, 3)).In(store.Keep1d), destination{store.Day, store.Keep30d, now, math.MinInt64}, at(18, 3), true, "sample 18 ", ""},
 		{"the same, at the start of a bucket", store.Hour.Of(at(19, 0)).In(store.Keep1d), destination{store.Day, store.Keep30d, now, math.MinInt64}, at(18, 3), true, "sample 18 carried 19 ", "carried 19 "},
 		{"the only copy, of a time that is not kept", store.Hour.Of(at(19, 3)).In(store.Keep1d), destination{store.Hour, store.Keep7d, now, math.MinInt64}, at(1, 3), true, "carried 19 ", "carried 19 "},
-		{"of that, in the middle", store.Hour.Of(at(19, 3)).In(store.Keep1d), destination{store.Day, store.Keep7d, now, math.MinInt64}, at(1, 3), true, "carried 19 ", ""},
-		{"all of it is to go", store.Day.Of(at(5, 0)).In(store.Keep90d), destination{store.Hour, store.Keep7d, now, math.MinInt64}, at(1, 3), true, "", ""},
-		{"for ever", store.Hour.Of(at(19, 3)).In(store.Keep1d), destination{store.Year, store.Forever, now, math.MinInt64}, at(-100, 3), true, "sample -100 ", ""},
+		{"the same, in the middle of a bucket", store.Hour.Of(at(19, 3)).In(store.Keep1d), destination{store.Day, store.Keep7d, now, math.MinInt64}, at(1, 3), true, "carried 19 ", ""},
+		{"nothing is kept", store.Day.Of(at(5, 0)).In(store.Keep90d), destination{store.Hour, store.Keep7d, now, math.MinInt64}, at(1, 3), true, "", ""},
+		{"everything is kept", store.Hour.Of(at(19, 3)).In(store.Keep1d), destination{store.Year, store.Forever, now, math.MinInt64}, at(-100, 3), true, "sample -100 ", ""},
 	} {
 		for _, bare := range []bool{false, true} {
 			r := layouttest.Numbers(tc.time)
@@ -184,7 +184,7 @@ func TestOnOtherTiers(t *testing.T) {
 		store.Day.Of(noon).In(store.Keep7d),                  // wanted
 		store.Month.Of(noon - 400*24*hour).In(store.Keep30d), // of a year that has expired
 	}
-	got := onOtherTiers(starts, store.Keep7d, now)
+	got := onOtherTiers(starts, store.Keep7d, now, now)
 	hours, days := 0, 0
 	for _, b := range got {
 		switch {

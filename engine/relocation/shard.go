@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
@@ -28,6 +29,9 @@ type Store interface {
 // other values are the same for all shards of an engine.
 type Config struct {
 	Store Store
+	// Clock says how late it may be: nothing is left out or deleted before its time because this
+	// machine's clock is wrong.
+	Clock *clock.Clock
 	// Shard is the shard whose blocks are relocated, and Writer is the writer that holds it
 	// here.
 	Shard  int
@@ -81,7 +85,9 @@ func New(cfg Config) *Shard {
 const minAge = 24 * time.Hour
 
 // limitCutoff returns a deletion cutoff that spares samples younger than minAge.
-func limitCutoff(cutoff int64) int64 { return min(cutoff, time.Now().Add(-minAge).UnixNano()) }
+func (s *Shard) limitCutoff(cutoff int64) int64 {
+	return min(cutoff, s.cfg.Clock.Earliest()-int64(minAge))
+}
 
 // Cutoff returns the deletion cutoff, in ns since 1970. Nothing is written or migrated to
 // buckets that end at or before it. It is math.MinInt64 if there is no cutoff.
@@ -89,5 +95,5 @@ func (s *Shard) Cutoff() int64 {
 	if s.cfg.Cutoff == nil {
 		return math.MinInt64
 	}
-	return limitCutoff(s.cfg.Cutoff())
+	return s.limitCutoff(s.cfg.Cutoff())
 }

@@ -144,7 +144,9 @@ func (sc *Scan) lookInto(ctx context.Context, b store.Bucket) (found bool, err e
 	if err != nil {
 		return false, err
 	}
-	if r.Len() == 0 { // damaged: this block may have the last sample, so no earlier sample is taken for it
+	if r.Len() == 0 { // left out
+		sc.seen = max(sc.seen, sc.lost) // no earlier sample is taken for the last one
+		sc.floor = max(sc.floor, sc.seen)
 		return blk.Count > 0, nil
 	}
 	if i < 0 {
@@ -155,26 +157,33 @@ func (sc *Scan) lookInto(ctx context.Context, b store.Bucket) (found bool, err e
 		sc.floor = max(sc.floor, sc.seen)
 		return true, nil
 	}
-	sc.floor = max(sc.floor, b.Start()) // no block has a sample between the carried-forward one and this bucket
-	return true, sc.lookAtCarriedForward(ctx, b, r.Times[i])
+	whole, err := sc.lookAtCarriedForward(ctx, b, r.Times[i])
+	if err == nil && whole {
+		sc.floor = max(sc.floor, b.Start()) // no block has a sample between the carried-forward one and this bucket
+	}
+	return whole, err
 }
 
 // lookAtCarriedForward keeps the latest of the carried-forward samples in a bucket. One of
-// them has the time t. Several writers may have carried a sample forward.
-func (sc *Scan) lookAtCarriedForward(ctx context.Context, b store.Bucket, t int64) error {
+// them has the time t. Several writers may have carried a sample forward. whole is false if one of
+// the copies was left out, because that one may have been the latest.
+func (sc *Scan) lookAtCarriedForward(ctx context.Context, b store.Bucket, t int64) (whole bool, err error) {
+	whole = true
 	for blk, err := range sc.Store.Blocks(ctx, sc.PV, b, t, sc.From) {
 		if err != nil {
-			return err
+			return false, err
 		}
 		r, i, err := sc.lastIn(&blk)
-		if err != nil {
-			return err
-		}
-		if i >= 0 && r.Tags[i]&sample.CarriedForward != 0 {
+		switch {
+		case err != nil:
+			return false, err
+		case r.Len() == 0:
+			whole = false
+		case i >= 0 && r.Tags[i]&sample.CarriedForward != 0:
 			sc.carry(r, i)
 		}
 	}
-	return nil
+	return whole, nil
 }
 
 // lastIn decodes a block. It returns the index of the last sample at or before the start

@@ -52,18 +52,20 @@ func Decode(r *sample.Run, b *store.Block) error {
 	return d
 }
 
-// decode decodes a block. It reports false if the block is damaged and Scan.Damaged leaves it out.
+// decode decodes a block. It reports false if the block is damaged and the scan leaves it out.
 func (sc *Scan) decode(r *sample.Run, b *store.Block) (ok bool, err error) {
 	err = Decode(r, b)
-	return err == nil, leaveOut(sc.Damaged, err)
+	return err == nil, sc.leaveOut(err)
 }
 
-// leaveOut passes the error of a damaged block to a function, if there is one, and returns the
-// error otherwise.
-func leaveOut(to func(*Damaged), err error) error {
-	if d := (*Damaged)(nil); to != nil && errors.As(err, &d) {
-		to(d)
-		return nil
+// leaveOut returns the error of decoding a block, or nil if the scan leaves the block out.
+func (sc *Scan) leaveOut(err error) error {
+	d := (*Damaged)(nil)
+	if sc.Damaged == nil || !errors.As(err, &d) {
+		return err
 	}
-	return err
+	if b := &d.Block; b.Count > 0 && b.Start <= sc.From {
+		sc.lost = max(sc.lost, min(b.End, sc.From))
+	}
+	return sc.Damaged(d)
 }

@@ -5,9 +5,8 @@
 //	                                                                              ├─▶ merge ─▶ Feed
 //	unsealed samples, if the caller has any ──────────────────────────────────────┘
 //
-// Both sides of the store use it. Package query adds the samples in memory and in the
-// journal, and serves the result. Package tiling computes rollups from blocks alone: see
-// Scan.Feed.
+// Two packages use scans. Package query, which serves reads, adds the samples in memory and in
+// the journal. Package tiling computes rollups from blocks alone: see Scan.Feed.
 //
 // A scan also finds the last sample before its range. Each bucket begins with a carried-forward
 // copy of the last sample before it, so a scan usually finds this sample in one bucket,

@@ -22,7 +22,7 @@ func (sc *Scan) Feed(ctx context.Context, feed Feed) error {
 	if err := sc.lookAhead(ctx); err != nil {
 		return err
 	}
-	m := merger{from: sc.seen, to: sc.To, emit: sc.within(feed), damaged: sc.Damaged}
+	m := merger{from: sc.seen, to: sc.To, emit: sc.within(feed), leaveOut: sc.leaveOut}
 	if c := sc.carriedForward; c != nil && c.Times[0] > sc.seen {
 		if more, err := sc.feedTime(ctx, c, feed); err != nil || !more {
 			return err
@@ -50,7 +50,7 @@ func (sc *Scan) feedTime(ctx context.Context, carriedForward *sample.Run, feed F
 	found := false
 	at := carriedForward.Times[0]
 	q := sc.Part(at, at)
-	m := merger{from: at, to: at, damaged: sc.Damaged, emit: q.within(func(r *sample.Run, i, j int) bool {
+	m := merger{from: at, to: at, leaveOut: sc.leaveOut, emit: q.within(func(r *sample.Run, i, j int) bool {
 		found, more = true, feed(r, i, j)
 		return more
 	})}

@@ -21,8 +21,8 @@ type merger struct {
 	// emit receives samples i to j (exclusive) of a run, in order of time. The samples are
 	// valid until emit returns. emit reports whether to continue.
 	emit func(r *sample.Run, i, j int) bool
-	// damaged is Scan.Damaged.
-	damaged func(*Damaged)
+	// leaveOut is Scan.leaveOut.
+	leaveOut func(error) error
 
 	ahead  *source // the next source, or nil
 	active []*source
@@ -89,7 +89,7 @@ func (m *merger) activate() error {
 		memory := m.memory()
 		if err := s.decode(memory); err != nil {
 			m.idle = append(m.idle, memory)
-			return leaveOut(m.damaged, err)
+			return m.leaveOut(err)
 		}
 	}
 	for s.at < s.run.Len() && s.run.Tags[s.at]&sample.CarriedForward != 0 { // copies of samples in other buckets

@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"sort"
 
@@ -37,9 +38,9 @@ type Scan struct {
 	Now int64
 	// Unsealed are the samples that may be in no block. Prepare normalizes these runs.
 	Unsealed []*sample.Run
-	// Damaged is called with each damaged block, which the scan then leaves out. If it is nil,
-	// a damaged block ends the scan with an error.
-	Damaged func(*Damaged)
+	// Damaged is called with each damaged block. If it returns nil, the scan leaves the block out,
+	// and otherwise it ends with the error. If Damaged is nil, a damaged block ends the scan.
+	Damaged func(*Damaged) error
 
 	sizes []sized
 	// carriedForward is the latest copy of a sample before From, or nil.
@@ -48,6 +49,9 @@ type Scan struct {
 	// floor is the earliest time that the last sample before the range can have in blocks.
 	// Both are Earliest until the scan finds something.
 	seen, floor int64
+	// lost is the latest time at or before From at which a block that was left out has a sample,
+	// or may have one.
+	lost int64
 }
 
 // Prepare determines the buckets that can have samples from the buckets that the directory
@@ -68,10 +72,15 @@ func (sc *Scan) Part(from, to int64) *Scan {
 	return part
 }
 
+// LostUntil returns the latest time at or before From at which a block that the scan has left out
+// has a sample, or may have one. A sample from before that time is not the last one before the
+// range. The result is final once a sample at or after From was fed, or the scan has ended.
+func (sc *Scan) LostUntil() int64 { return sc.lost }
+
 // bound sorts the unsealed samples. From them it derives the earliest time that the last
 // sample before the range can have.
 func (sc *Scan) bound() {
-	sc.seen = Earliest
+	sc.seen, sc.lost = Earliest, math.MinInt64
 	for _, r := range sc.Unsealed {
 		r.Normalize()
 		before := sort.Search(r.Len(), func(i int) bool { return r.Times[i] > sc.From })
@@ -86,7 +95,7 @@ func (sc *Scan) bound() {
 // range, including the last one. Before all samples, it passes the latest carried-forward copy
 // of a sample before the range to hold, or nil if it has found no copy.
 func (sc *Scan) Run(ctx context.Context, hold func(carriedForward *sample.Run), feed Feed) error {
-	m := merger{from: sc.From, to: sc.To, emit: feed, damaged: sc.Damaged}
+	m := merger{from: sc.From, to: sc.To, emit: feed, leaveOut: sc.leaveOut}
 	if !sc.Inside {
 		if err := sc.lookBack(ctx); err != nil {
 			return err

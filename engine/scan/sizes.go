@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// sized is a bucket size on a tier, with the segments of buckets that can have blocks, in
-// order of time. The scan reads the buckets from the time since on.
+// sized has the buckets of one size and tier that can have blocks, as segments in order of
+// time. The scan begins with the bucket of the time since.
 type sized struct {
 	size     store.BucketSize
 	tier     store.Tier
@@ -21,19 +21,19 @@ type sized struct {
 type segment struct{ first, last store.Bucket }
 
 // bySize returns the buckets that can have blocks, by size and tier, the shortest size first.
-// In each span these are the buckets from the earliest start to the end of the span, without
-// the buckets that have expired at the time now.
+// starts are the starts in the directory. In each span, the buckets from the earliest start to
+// the end of the span can have blocks, except for those that have expired at the time now.
 func bySize(starts []store.Bucket, since, now int64) (out []sized) {
 	starts = slices.DeleteFunc(slices.Clone(starts), func(b store.Bucket) bool { return !b.Size().Valid() || !b.Tier().Valid() })
 	slices.SortFunc(starts, func(a, b store.Bucket) int {
 		return cmp.Or(cmp.Compare(a.Size(), b.Size()), cmp.Compare(a, b))
 	})
-	var before store.Span
+	var previous store.Span
 	for i, b := range starts {
-		if i > 0 && b.Span() == before {
-			continue // an earlier start of this span came before
+		if i > 0 && b.Span() == previous {
+			continue // this span already has an earlier start
 		}
-		before = b.Span()
+		previous = b.Span()
 		st := segment{max(b, oldest(b.Size(), b.Tier(), now)), b.Span().Last()}
 		if st.first > st.last {
 			continue
@@ -48,14 +48,14 @@ func bySize(starts []store.Bucket, since, now int64) (out []sized) {
 }
 
 // oldest returns the first bucket of a size and a tier that has not expired.
-func oldest(size store.BucketSize, r store.Tier, now int64) store.Bucket {
-	if r == store.Forever {
+func oldest(size store.BucketSize, tier store.Tier, now int64) store.Bucket {
+	if tier == store.Forever {
 		return size.Of(Earliest)
 	}
-	return size.Of(now - int64(r.Keep())).In(r)
+	return size.Of(now - int64(tier.Keep())).In(tier)
 }
 
-// of returns the bucket of a time.
+// of returns the bucket of this size and tier that contains a time.
 func (s *sized) of(t int64) store.Bucket { return s.size.Of(t).In(s.tier) }
 
 // upTo yields the buckets in use, in order of time, from the bucket of the time since to the

@@ -33,7 +33,7 @@ func TestWholeSince(t *testing.T) {
 		}, now - 5*365*day},
 	} {
 		if got := WholeSince(c.starts, now); got != c.want {
-			t.Errorf("%s: samples are whole since %v, not %v", c.name, time.Unix(0, got).UTC(), time.Unix(0, c.want).UTC())
+			t.Errorf("%s: the samples are complete since %v, want %v", c.name, time.Unix(0, got).UTC(), time.Unix(0, c.want).UTC())
 		}
 	}
 }

@@ -14,10 +14,6 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// rowsExpire is the time after which dropClaim no longer waits for the last rows of a closed
-// writer. It is longer than the default time for which Cassandra keeps journal rows.
-const rowsExpire = 7 * 24 * time.Hour
-
 // adoptBytes is the size of the samples in memory above which adoptWriter seals them.
 const adoptBytes = 32 << 20
 
@@ -54,7 +50,7 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 			continue
 		}
 		dead := !c.Closed && !s.cfg.Ours(c.Writer) && s.isSilent(c)
-		if !all && !c.Closed && !dead {
+		if !all && (!c.Closed && !dead || s.partly(c.Writer) != nil) {
 			continue
 		}
 		if err := s.adoptWriter(ctx, c, dead); err != nil {
@@ -70,7 +66,7 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 // adoptWriter seals the unsealed rows of a writer, and drops the claim of a writer that has ended.
 func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error {
 	got, err := s.adoptRows(ctx, c, math.MaxUint64)
-	if err != nil || !c.Closed && !dead {
+	if err != nil || !c.Closed && !dead || len(got.refused) > 0 {
 		return err
 	}
 	return s.dropClaim(ctx, c, got)
@@ -82,15 +78,17 @@ func (s *Shard) adoptReleased(ctx context.Context) error {
 	if !some {
 		return nil
 	}
-	c := store.Claim{Shard: s.shardJournal.Shard, Writer: s.shardJournal.Writer(), Sealed: after}
+	c := store.Claim{Shard: s.shardJournal.Shard, Writer: s.shardJournal.Writer(), Sealed: after, Last: to}
 	got, err := s.adoptRows(ctx, c, to)
 	if err != nil {
 		return err
 	}
+	if len(got.refused) > 0 {
+		s.shardJournal.NoteSealed(got.sealed)
+		return nil
+	}
 	if got.at < to {
-		s.reportLost("", sample.Mark{
-			Time: got.read, End: time.Now().UnixNano(), Kind: sample.Lost, Reason: sample.Damaged, Text: "journal rows expired before they were sealed",
-		})
+		s.reportGap(c.Writer, &gap{after: got.at, rows: rowsBetween(got.at, to) + 1, from: got.read, to: time.Now().UnixNano()})
 	}
 	s.shardJournal.NoteSealed(to)
 	return nil
@@ -100,15 +98,27 @@ func (s *Shard) adoptReleased(ctx context.Context) error {
 // that may become readable, and returns an error.
 func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position) (*gathering, error) {
 	var waits error
-	got := &gathering{byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive, read: c.Since}
-	for row, err := range s.cfg.Store.Journal(ctx, s.shardJournal.Shard, c.Writer, c.Sealed) {
+	got := &gathering{
+		byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive, read: c.Since,
+		limit: math.MaxUint64, before: map[string]store.Position{}, refused: map[string]bool{},
+	}
+	partly := s.partly(c.Writer)
+	if partly != nil && time.Since(partly.tried) < s.cfg.Every/2 { // too early to try the refused PVs again
+		got.at, got.limit = max(partly.through, c.Sealed), c.Sealed
+		maps.Copy(got.refused, partly.pvs)
+		got.onlyLater = true
+	}
+	for row, err := range s.cfg.Store.Journal(ctx, s.shardJournal.Shard, c.Writer, got.at, c.Last) {
 		if err != nil {
 			return got, err
 		}
 		if row.At > to {
 			break
 		}
-		if err := got.add(row); err != nil {
+		if err := s.noteGap(ctx, got, &row); err != nil {
+			return got, err
+		}
+		if err := got.add(row, partly); err != nil {
 			if s.mustWait(&row, err) {
 				waits = fmt.Errorf("journal row %d cannot be read yet: %w", row.At, err)
 				break
@@ -135,10 +145,19 @@ type gathering struct {
 	at, sealed store.Position // of the latest row that was read, and of the latest row that is sealed
 	flushed    int64          // time of the latest row that was read, but at least Claim.Alive
 	read       int64          // time of the latest row that was read
+	gaps       []gap          // between the rows that were read and are not sealed yet
+
+	// before is the position before the first row with samples of each PV. The sealed position may
+	// rise to limit, because the samples of the refused PVs after it are in no block.
+	before  map[string]store.Position
+	limit   store.Position
+	refused map[string]bool
+	// onlyLater means that the rows up to partlySealed.through were not read.
+	onlyLater bool
 }
 
-// add adds the samples of a row. After an error nothing is added.
-func (g *gathering) add(row store.JournalRow) error {
+// add adds the samples of a row that are not in blocks. After an error nothing is added.
+func (g *gathering) add(row store.JournalRow, sealed *partlySealed) error {
 	if row.Damage != nil {
 		return row.Damage
 	}
@@ -150,8 +169,15 @@ func (g *gathering) add(row store.JournalRow) error {
 	if err != nil {
 		return err
 	}
+	last := g.at
 	g.at, g.read, g.flushed = row.At, t, max(g.flushed, t)
 	for _, r := range runs {
+		if sealed != nil && row.At <= sealed.through && !sealed.pvs[r.PV] {
+			continue
+		}
+		if _, known := g.before[r.PV]; !known {
+			g.before[r.PV] = last
+		}
 		of := g.byPV[r.PV]
 		if n := len(of); n > 0 && of[n-1].Type == r.Run.Type {
 			of[n-1].AppendRange(r.Run, 0, r.Run.Len())
@@ -163,10 +189,9 @@ func (g *gathering) add(row store.JournalRow) error {
 	return nil
 }
 
+// sealGathered writes the samples that were gathered as blocks. Then it raises the sealed position,
+// but not beyond a row with samples of a PV that the store refuses.
 func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) error {
-	if g.at == g.sealed {
-		return nil
-	}
 	var parts []part
 	for pv, runs := range g.byPV {
 		for _, r := range runs {
@@ -174,25 +199,46 @@ func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) e
 		}
 	}
 	for chunk := range slices.Chunk(parts, batchHeads) {
-		if err := s.write(ctx, chunk, nil); err != nil {
+		refused, err := s.write(ctx, chunk, nil)
+		if err != nil {
 			return err
 		}
+		for pv := range refused {
+			g.refused[pv], g.limit = true, min(g.limit, g.before[pv])
+		}
 	}
-	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, c.Writer, g.at); err != nil {
+	s.notePartly(c.Writer, g)
+	clear(g.byPV)
+	clear(g.before)
+	g.bytes = 0
+	to := min(g.at, g.limit)
+	if to <= g.sealed {
+		return nil
+	}
+	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, c.Writer, to); err != nil {
 		return err
 	}
-	s.positions.noteRaised(c.Writer, g.at)
+	s.positions.noteRaised(c.Writer, to)
+	g.sealed = to
 	s.cfg.Metrics.Adopted.Add(float64(len(parts)))
-	clear(g.byPV)
-	g.sealed, g.bytes = g.at, 0
+	g.gaps = slices.DeleteFunc(g.gaps, func(gap gap) bool {
+		if gap.after < to {
+			s.reportGap(c.Writer, &gap)
+		}
+		return gap.after < to
+	})
 	return nil
 }
 
 // dropClaim drops the claim of a writer that closed or died, and marks its death if it died.
 // A writer that only seemed dead claims the shard again before it sends another row.
 func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) error {
-	if c.Closed && g.sealed < c.Last && time.Now().UnixNano()-c.Alive < int64(rowsExpire) {
-		return nil // its last rows cannot be read yet
+	wait, lost, err := s.missesRows(ctx, &c, g)
+	if err != nil || wait {
+		return err
+	}
+	if lost != nil {
+		s.reportGap(c.Writer, lost)
 	}
 	if !c.Closed {
 		if err := s.cfg.Died(ctx, s.shardJournal.Shard, lastSaved(&c, g), time.Now().UnixNano()); err != nil {
@@ -215,11 +261,13 @@ func lastSaved(c *store.Claim, g *gathering) int64 {
 	return g.flushed // a claim of an earlier version
 }
 
-// unwatchGone stops watching writers that no longer have a claim.
+// unwatchGone forgets writers that no longer have a claim.
 func (s *Shard) unwatchGone(claims []store.Claim) {
-	maps.DeleteFunc(s.watched, func(w store.WriterID, _ life) bool {
+	gone := func(w store.WriterID) bool {
 		return !slices.ContainsFunc(claims, func(c store.Claim) bool { return c.Writer == w })
-	})
+	}
+	maps.DeleteFunc(s.watched, func(w store.WriterID, _ life) bool { return gone(w) })
+	maps.DeleteFunc(s.refused.writers, func(w store.WriterID, _ *partlySealed) bool { return gone(w) })
 }
 
 // isSilent reports whether a writer has given no sign of life for Config.Silence.

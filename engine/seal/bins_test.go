@@ -16,7 +16,7 @@ func (m *simulation) Recent(_ context.Context, q query.RecentRequest) query.Held
 	h := query.Held{Known: true, Shards: []int{0}}
 	for _, g := range m.engines[max(0, len(m.engines)-2):] {
 		if m.rng.IntN(4) > 0 {
-			h.Add(query.Held{Runs: g.shardJournal.Recent(q.PV), Covers: []store.WriterID{g.shardJournal.Writer()}})
+			h.Add(query.Held{Runs: g.shardJournal.Recent(q.PV, q.From, q.To), Covers: []store.WriterID{g.shardJournal.Writer()}})
 		}
 	}
 	return h

@@ -97,31 +97,27 @@ func (s *Shard) distrustSeries() {
 
 // carryLate carries late samples forward into the buckets that began after them and carry an
 // older sample forward. The caller calls it after the blocks of the samples are acknowledged,
-// and before memory releases the samples.
-func (s *Shard) carryLate(ctx context.Context, parts []part, now int64) error {
-	var todo []*series
-	for _, p := range parts {
-		if ser := s.series[p.pv]; len(ser.late) > 0 && !slices.Contains(todo, ser) { // a PV has a part of each type
-			todo = append(todo, ser)
+// and before memory releases the samples. It returns the parts of the PVs for which it succeeded.
+func (s *Shard) carryLate(ctx context.Context, parts []part, now int64) ([]part, error) {
+	parts, err := s.eachPV(ctx, "carrying late samples", parts, func(ctx context.Context, pv string) error {
+		ser := s.series[pv]
+		if len(ser.late) == 0 {
+			return nil
 		}
-	}
-	err := s.retry(ctx, "carrying late samples", func() error {
-		return inParallel(ctx, todo, func(ctx context.Context, ser *series) error {
-			if err := ser.entry.Refresh(ctx, s.cfg.Store, ser.pv); err != nil {
+		if err := ser.entry.Refresh(ctx, s.cfg.Store, pv); err != nil {
+			return err
+		}
+		for ; len(ser.late) > 0; ser.late = ser.late[1:] {
+			if err := s.carryRun(ctx, ser, ser.late[0], now); err != nil {
 				return err
 			}
-			for ; len(ser.late) > 0; ser.late = ser.late[1:] {
-				if err := s.carryRun(ctx, ser, ser.late[0], now); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		}
+		return nil
 	})
 	for _, p := range parts {
 		s.series[p.pv].unsure = false
 	}
-	return err
+	return parts, err
 }
 
 // carryRun carries samples of a run forward into the buckets that begin after them. Each
@@ -132,7 +128,7 @@ func (s *Shard) carryRun(ctx context.Context, ser *series, late lateRun, now int
 		tier store.Tier
 	}
 	done := map[tiers]int{} // if done is n, later buckets need no copy of sample n-1
-	for b := range store.InUse(ser.entry.Starts, now, max(now, ser.begun)) {
+	for b := range store.InUse(ser.entry.Starts, now, max(s.clock.Now().Now, ser.begun)) {
 		of := tiers{b.Size(), b.Tier()}
 		n := sort.Search(late.run.Len(), func(i int) bool { return late.run.Times[i] >= b.Start() })
 		if n <= late.from || done[of] == n {

@@ -2,6 +2,7 @@ package seal
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -10,6 +11,31 @@ import (
 	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
+
+// Damage is what the sealers of an engine found damaged. Its methods may be called from any
+// goroutine.
+type Damage struct {
+	mu    sync.Mutex
+	count int
+	first string
+}
+
+// note counts a damaged object. name describes it, and is kept if it is the first one.
+func (d *Damage) note(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.count++; d.count == 1 {
+		d.first = name
+	}
+}
+
+// Found returns how many stored objects were found damaged, and describes the first one. A block
+// that several sealers found counts several times.
+func (d *Damage) Found() (count int, first string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.count, d.first
+}
 
 // rowGrace is how long a sealer reads a damaged journal row again and again before it leaves
 // the row out. A replica that answers later may still have the bytes.
@@ -45,7 +71,8 @@ func (s *Shard) quarantine(d *scan.Damaged) {
 	s.cfg.Metrics.Corrupt.Inc()
 	s.cfg.Log.Error("a block cannot be read, and the sealer goes on without it; run `varve store check`",
 		"shard", s.shardJournal.Shard, "pv", d.Block.PV, "samples", d.Block.Count, "err", d)
-	if m, lost := d.Lost(); lost {
+	if m, lost := d.Lost(); lost { // not if a later version wrote the block
+		s.cfg.found.note(fmt.Sprintf("the block of %s that begins at %s", d.Block.PV, time.Unix(0, d.Block.Start).UTC().Format(time.RFC3339)))
 		s.reportLost(d.Block.PV, m)
 	}
 }
@@ -78,6 +105,7 @@ func (s *Shard) mustWait(row *store.JournalRow, err error) bool {
 func (s *Shard) leaveOut(row *store.JournalRow, before int64, err error) {
 	delete(s.damage.rows, rowKey{row.Writer, row.At})
 	s.cfg.Metrics.Corrupt.Inc()
+	s.cfg.found.note(fmt.Sprintf("row %d/%d in the journal of shard %d", row.At.N(), row.At.Seq(), row.Shard))
 	s.cfg.Log.Error("a journal row cannot be read; its samples are lost", "shard", s.shardJournal.Shard,
 		"writer", row.Writer.String(), "position", uint64(row.At), "err", err)
 	m := sample.Mark{Time: before, End: time.Now().UnixNano(), Kind: sample.Lost, Reason: sample.Damaged, Text: err.Error()}

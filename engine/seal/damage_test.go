@@ -3,6 +3,7 @@ package seal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"varve.dev/varve/engine/checksum"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/scan"
@@ -132,12 +134,18 @@ func TestDamagedBlock(t *testing.T) {
 					t.Errorf("%v damaged blocks are counted, %v", counted.Counter.GetValue(), err)
 				}
 				if name == "LaterVersion" {
+					if n, _ := second.shard.cfg.Found().Found(); n != 0 {
+						t.Errorf("%d blocks of a later version count as damaged", n)
+					}
 					if len(*losses) != 0 {
 						t.Errorf("samples that a later version can read are reported as lost: %v", *losses)
 					}
 				} else if l := *losses; len(l) != 1 || l[0].pv != "A" || l[0].Reason != sample.Damaged || l[0].Kind != sample.Lost || l[0].Count < 90 ||
 					l[0].Time != m.all["A"][0].Time || l[0].End != m.all["A"][99].Time {
 					t.Errorf("reported losses: %+v", l)
+				}
+				if n, first := second.shard.cfg.Found().Found(); name != "LaterVersion" && (n != 1 || !strings.HasPrefix(first, "the block of A that begins at 1999-12-31T23:5")) {
+					t.Errorf("%d damaged objects are reported, the first one is %q", n, first)
 				}
 				now := m.rows("A", level)
 				for _, tile := range bins {
@@ -168,7 +176,10 @@ func TestDamagedRow(t *testing.T) {
 		"ABitOfTheIndexChanged": {spoil: func(r *store.JournalRow) { r.Index[len(r.Index)/2] ^= 1 }, losses: []string{""}},
 		"PartsAreMissing":       {spoil: func(r *store.JournalRow) { r.Blob, r.Damage = nil, errors.New("parts of a blob are missing") }, losses: []string{"A", "B"}},
 		"ReadableLater":         {spoil: func(r *store.JournalRow) { r.Damage = errors.New("parts of a blob are missing") }, mend: true},
-		"LaterVersion":          {spoil: func(r *store.JournalRow) { r.Index[0] = 99 }, waits: true},
+		"LaterVersion": {spoil: func(r *store.JournalRow) {
+			r.Index[0] = 99
+			r.Index = checksum.Append(r.Index[:len(r.Index)-checksum.Size], 0)
+		}, waits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -221,6 +232,9 @@ func TestDamagedRow(t *testing.T) {
 						t.Errorf("reported as lost: %+v", l)
 					}
 				}
+				if n, first := second.shard.cfg.Found().Found(); n != min(1, len(c.losses)) || n > 0 && first != fmt.Sprintf("row %d/%d in the journal of shard 0", whole.At.N(), whole.At.Seq()) {
+					t.Errorf("%d damaged objects are reported, the first one is %q", n, first)
+				}
 				if slices.Sort(pvs); !slices.Equal(pvs, c.losses) {
 					t.Errorf("losses are reported of %q, want %q", pvs, c.losses)
 				}
@@ -230,4 +244,44 @@ func TestDamagedRow(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRowDamagedAtEachByte damages each byte of the index and of the body of a journal row. After a
+// while the other rows of its writer and the samples of others are sealed, and a loss is reported.
+func TestRowDamagedAtEachByte(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for at, damaged := 0, true; damaged; at++ {
+			m := newSimulation(t, 1)
+			first := m.launch()
+			for range 3 {
+				m.putRow(first, 2, "A")
+				time.Sleep(time.Second)
+			}
+			first.end()
+			row := &m.st.journal[first.shardJournal.Writer()][1]
+			row.Index, row.Blob = slices.Clone(row.Index), slices.Clone(row.Blob)
+			switch n := len(row.Index); {
+			case at < n:
+				row.Index[at] ^= 0x10
+			case at < n+len(row.Blob):
+				row.Blob[at-n] ^= 0x10
+			default:
+				damaged = false
+			}
+			second := m.launch()
+			losses := second.collectLosses()
+			m.putRow(second, 2, "B")
+			_ = second.shard.Checkpoint(t.Context())
+			time.Sleep(rowGrace + time.Second)
+			m.checkpoint(second)
+			want := 4
+			if !damaged {
+				want = 6
+			}
+			if a, b := m.inBlocks("A"), m.inBlocks("B"); a != want || b != 2 || len(*losses) != 6-want-min(1, 6-want) {
+				t.Errorf("byte %d: %d samples of the damaged writer and %d of the other are sealed, and %d losses reported", at, a, b, len(*losses))
+			}
+			second.end()
+		}
+	})
 }

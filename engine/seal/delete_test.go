@@ -172,10 +172,10 @@ func TestACutoffInTheFutureIsHarmless(t *testing.T) {
 	// The last sample of a new PV is kept, regardless of its age. Older samples are refused.
 	ser := newSeries(store.Hour)
 	if rest, n := ser.refuse(images(5, 7, 8), o.blocks.Cutoff()); n != 1 || rest.Len() != 1 || rest.Times[0] != 8 {
-		t.Errorf("of a PV's first samples, which are old, %d are refused", n)
+		t.Errorf("%d of the first two samples of a PV are refused, want only the older one", n)
 	}
 	ser.plan(images(5, now), now)
 	if rest, n := ser.refuse(images(5, 7, 8), o.blocks.Cutoff()); n != 2 || rest.Len() != 0 {
-		t.Errorf("of late samples %d are refused", n)
+		t.Errorf("%d of two late samples are refused, want both", n)
 	}
 }

@@ -60,6 +60,26 @@
 // The leader seals PVs with large values before the checkpoint, as soon as a head is heavy. A
 // large volume of journal rows brings the next checkpoint forward. Unsealed samples, which a
 // reader or the next leader must hold in memory, are therefore bounded by bytes, not by time.
+// The leader also seals the last samples of a PV as soon as its capture has ended, because a
+// search finds the PV only by the directory from then on.
+//
+// # Refused PVs
+//
+// If the store refuses the blocks of a PV for a minute, for example because their partition
+// cannot be written, the sealer goes on without this PV and tries again at each checkpoint. The
+// samples of the PV stay in the journal, and in memory. The sealed position of a writer does not
+// pass a row with such samples, so the rows of other PVs behind it stay unsealed too, although
+// their samples are in blocks. The sealer remembers which rows these are, and does not write their
+// samples again. A new leader does, and readers drop the duplicates.
+//
+// # Rows that are not sealed
+//
+// Cassandra keeps journal rows for a limited time. If blocks cannot be written, the leader writes
+// unsealed rows again once they are older than half of that time, under the same positions. It
+// reports how old the oldest unsealed row is.
+//
+// If rows have expired nevertheless, because the shard had no leader, the sealer goes on with the
+// rows behind them, and marks the samples of the expired rows as lost.
 //
 // # Damaged bytes
 //

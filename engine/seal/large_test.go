@@ -42,7 +42,7 @@ func TestLargeValuesAreNotCarriedForward(t *testing.T) {
 		for _, b := range sh {
 			if r := layouttest.Decode(t, b); b.Count == 0 {
 				if n := len(r.Value(0)); n != c.copied || (r.Tags[0]&sample.Elsewhere != 0) != (n == 0) {
-					t.Errorf("of a value of %d bytes %d are carried forward, with tag %x", c.size, n, r.Tags[0])
+					t.Errorf("the carried-forward copy of a value of %d bytes has %d bytes and tag %x", c.size, n, r.Tags[0])
 				}
 			}
 		}
@@ -66,7 +66,7 @@ func TestBlocksOfLargeValues(t *testing.T) {
 		}
 		sh.Put(t, plan(ser, r))
 		if len(sh) != c.blocks {
-			t.Errorf("%d values of %d bytes take %d blocks, not %d", c.values, c.size, len(sh), c.blocks)
+			t.Errorf("%d values of %d bytes take %d blocks, want %d", c.values, c.size, len(sh), c.blocks)
 		}
 		if n := len(sh.Samples(t)); n != c.values {
 			t.Errorf("%d of %d values of %d bytes are in blocks", n, c.values, c.size)

@@ -82,7 +82,7 @@ func TestAFollowerReplacesADeadLeader(t *testing.T) {
 		m.put("A", m.some("A", 0, 1), b.simEngine)
 		testclock.Advance(time.Hour)
 		if _, there := m.st.claims[a.shardJournal.Writer()]; there || len(b.begins) != 1 || !b.seals {
-			m.t.Errorf("the claim of a stands: %v; b began %d times", there, len(b.begins))
+			m.t.Errorf("the claim of a exists: %v; b began to seal %d times", there, len(b.begins))
 		}
 		b.stop()
 	})
@@ -105,7 +105,7 @@ func TestOneOfManyEnginesLeads(t *testing.T) {
 		for i, p := range candidates {
 			if began += len(p.begins); p.seals {
 				if sealer != nil {
-					m.t.Errorf("%d seals, and not alone", i)
+					m.t.Errorf("engine %d seals, but another engine seals, too", i)
 				}
 				sealer = p
 			}
@@ -116,12 +116,12 @@ func TestOneOfManyEnginesLeads(t *testing.T) {
 		testclock.Advance(time.Hour)
 		for _, p := range candidates {
 			if began -= len(p.begins); p.seals != (p == sealer) {
-				m.t.Error("leadership passed though all engines live")
+				m.t.Error("another engine took over, although all engines are alive")
 			}
 			p.stop()
 		}
 		if began != 0 {
-			m.t.Errorf("engines took over %d times though there was a leader", -began)
+			m.t.Errorf("engines took over %d times, although there was a leader", -began)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestAFollowerLeadsAfterTheLeaderStepsDown(t *testing.T) {
 		b := m.startCandidate(false)
 		testclock.Advance(10 * time.Second)
 		if b.seals {
-			m.t.Fatal("b did not wait for the engine that is to lead")
+			m.t.Fatal("b leads, but it must wait for the engine that is ordered to lead")
 		}
 		a := m.startCandidate(true)
 		testclock.Advance(time.Hour)
@@ -142,7 +142,7 @@ func TestAFollowerLeadsAfterTheLeaderStepsDown(t *testing.T) {
 		m.setTerm(a.simEngine, store.Follows)
 		testclock.Advance(time.Minute)
 		if !b.seals {
-			m.t.Error("nobody seals")
+			m.t.Error("no engine seals after the leader stepped down")
 		}
 		b.stop()
 	})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"varve.dev/varve/engine/store"
 )
@@ -22,6 +23,8 @@ type memory struct {
 	rollups     map[rollupKey]store.Rollup
 	rolling     func() // called once, before tiles are written
 	looked      func() // called once, after claims are read
+	ttl         time.Duration
+	refuse      func(b *store.Block) error // returns why a block is not written, if it is not nil
 	// lost is a writer whose claims never arrive, although the writer gets no error.
 	lost store.WriterID
 }
@@ -100,18 +103,75 @@ func (m *memory) DropClaim(_ context.Context, c store.Claim) error {
 	})
 }
 
+func (m *memory) JournalTTL(context.Context) (time.Duration, error) { return m.ttl, nil }
+
 func (m *memory) PutJournal(_ context.Context, r store.JournalRow) error {
 	r.Index, r.Blob = slices.Clone(r.Index), slices.Clone(r.Blob)
-	return m.with(func() { m.journal[r.Writer] = append(m.journal[r.Writer], r) })
+	r.Written = 0
+	if m.ttl > 0 {
+		r.Written = time.Now().UnixNano()
+	}
+	return m.with(func() {
+		rows := m.journal[r.Writer]
+		i, has := slices.BinarySearchFunc(rows, r.At, func(r store.JournalRow, at store.Position) int { return cmp.Compare(r.At, at) })
+		if has {
+			rows[i] = r
+			return
+		}
+		m.journal[r.Writer] = slices.Insert(rows, i, r)
+	})
 }
 
-func (m *memory) Journal(_ context.Context, _ int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error] {
+func (m *memory) Journal(_ context.Context, _ int, w store.WriterID, after, through store.Position) iter.Seq2[store.JournalRow, error] {
 	var rows []store.JournalRow
-	_ = m.with(func() { rows = slices.Clone(m.journal[w]) })
-	return yieldAll(slices.DeleteFunc(rows, func(r store.JournalRow) bool { return r.At <= after }))
+	_ = m.with(func() {
+		m.expireLocked()
+		at := after
+		for _, r := range m.journal[w] {
+			if r.At.N() > max(at.N()+1, through.N()) {
+				break // like Cassandra, which reads one partition after the other
+			}
+			if r.At > after {
+				rows, at = append(rows, r), r.At
+			}
+		}
+	})
+	return yieldAll(rows)
+}
+
+func (m *memory) JournalWhere(ctx context.Context, shard int, w store.WriterID, after, through store.Position, wanted func([]byte) bool) iter.Seq2[store.JournalRow, error] {
+	return func(yield func(store.JournalRow, error) bool) {
+		for r, err := range m.Journal(ctx, shard, w, after, through) {
+			if !wanted(r.Index) {
+				r.Blob = nil
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// expireLocked deletes the rows that are too old.
+func (m *memory) expireLocked() {
+	for w, rows := range m.journal {
+		m.journal[w] = slices.DeleteFunc(rows, func(r store.JournalRow) bool {
+			return r.Written > 0 && time.Since(time.Unix(0, r.Written)) > m.ttl
+		})
+	}
 }
 
 func (m *memory) PutBlocks(_ context.Context, blocks ...store.Block) error {
+	var refuse func(b *store.Block) error
+	_ = m.with(func() { refuse = m.refuse })
+	for i := range blocks {
+		if refuse == nil {
+			break
+		}
+		if err := refuse(&blocks[i]); err != nil {
+			return err
+		}
+	}
 	return m.with(func() {
 		for _, b := range blocks {
 			p := partition{b.PV, b.Bucket}

@@ -16,6 +16,13 @@ type Metrics struct {
 	Samples, Blocks, Bytes prometheus.Counter
 	// Expired counts the samples that were too old to be put into a block.
 	Expired prometheus.Counter
+	// ExpiredRows counts journal rows that the store no longer had when they were to be sealed, as
+	// far as their number is known.
+	ExpiredRows prometheus.Counter
+	// RenewedRows counts unsealed journal rows that were written again so that they do not expire.
+	RenewedRows prometheus.Counter
+	// Refused counts how often the samples of a PV could not be sealed at a checkpoint.
+	Refused prometheus.Counter
 	// Adopted counts the runs of other writers that were sealed.
 	Adopted                    prometheus.Counter
 	Retries, Failures, Corrupt prometheus.Counter
@@ -31,14 +38,17 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		return f.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "seal", Name: name, Help: help})
 	}
 	m := &Metrics{
-		Samples:  counter("samples_total", "Samples sealed into blocks."),
-		Expired:  counter("expired_samples_total", "Samples that were too old to be kept when they were sealed."),
-		Blocks:   counter("blocks_total", "Writes of blocks; a growing block is written several times."),
-		Bytes:    counter("bytes_total", "Bytes of blocks written."),
-		Adopted:  counter("adopted_runs_total", "Runs of samples of other writers that were sealed."),
-		Retries:  counter("retries_total", "Operations of the store that failed and were retried."),
-		Failures: counter("failures_total", "Checkpoints that failed."),
-		Corrupt:  counter("corrupt_rows_total", "Blocks, journal rows and rollup tiles that could not be read."),
+		Samples:     counter("samples_total", "Samples sealed into blocks."),
+		Expired:     counter("expired_samples_total", "Samples that were too old to be kept when they were sealed."),
+		ExpiredRows: counter("expired_rows_total", "Journal rows that expired before they were sealed: at least so many."),
+		Refused:     counter("refused_total", "How often a checkpoint left samples of a PV in the journal because the store refused them."),
+		RenewedRows: counter("renewed_rows_total", "Unsealed journal rows that were written again before they expired."),
+		Blocks:      counter("blocks_total", "Writes of blocks; a growing block is written several times."),
+		Bytes:       counter("bytes_total", "Bytes of blocks written."),
+		Adopted:     counter("adopted_runs_total", "Runs of samples of other writers that were sealed."),
+		Retries:     counter("retries_total", "Operations of the store that failed and were retried."),
+		Failures:    counter("failures_total", "Checkpoints that failed."),
+		Corrupt:     counter("corrupt_rows_total", "Blocks, journal rows and rollup tiles that could not be read."),
 		Duration: f.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "varve", Subsystem: "seal", Name: "checkpoint_seconds", Help: "Duration of a checkpoint of a shard.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),

@@ -251,16 +251,16 @@ func (m *simulation) verify(pv string, l store.Level, want []rollup.Bin, sure in
 				claimed = append(claimed, b)
 			}
 			if b.Start >= since && b.Start < t.Start() && !there[l.Tile(b.Start)] {
-				m.t.Fatalf("%s %v: the tile that begins at %d claims all from %d on, but there is none for the bin at %d\n%v", pv, l, t.Start(), t.Since, b.Start, m.trace)
+				m.t.Fatalf("%s %v: the tile that begins at %d claims to be complete since %d, but no tile has the bin at %d\n%v", pv, l, t.Start(), t.Since, b.Start, m.trace)
 			}
 		}
 		bins := slices.DeleteFunc(slices.Clone(t.Bins), func(b rollup.Bin) bool { return b.Start < since })
 		if len(bins) != len(claimed) {
-			m.t.Fatalf("%s %v: a tile from %d to %d has %d bins, the samples say %d\n%v", pv, l, t.Since, t.Through, len(bins), len(claimed), m.trace)
+			m.t.Fatalf("%s %v: a tile from %d to %d has %d bins, but %d if computed from the samples\n%v", pv, l, t.Since, t.Through, len(bins), len(claimed), m.trace)
 		}
 		for i := range bins {
 			if !same(&bins[i], &claimed[i]) {
-				m.t.Fatalf("%s %v: a bin is\n%+v\nand the samples say\n%+v\n%v", pv, l, bins[i], claimed[i], m.trace)
+				m.t.Fatalf("%s %v: a bin is\n%+v\nwant, computed from the samples,\n%+v\n%v", pv, l, bins[i], claimed[i], m.trace)
 			}
 		}
 		through = t.Through
@@ -326,13 +326,13 @@ func (m *simulation) step() {
 		i := m.rng.IntN(len(m.all[pv]))
 		m.put(pv, slices.Clone(m.all[pv][i:min(i+5, len(m.all[pv]))]), g)
 	case k == 12:
-		m.did("nothing for long")
+		m.did("a long time without samples")
 		testclock.Advance(time.Duration(1+m.rng.IntN(300)) * time.Minute)
 	case k == 13:
 		m.did("another engine")
 		m.launch()
 	case k == 14:
-		m.did("an engine begins to seal anew")
+		m.did("the sealing engine starts another term")
 		if m.leading {
 			m.lead(m.sealer)
 			return
@@ -417,7 +417,7 @@ func (m *simulation) converge() {
 			want := m.journalled(pv, l)
 			through := m.verify(pv, l, want, sure)
 			if n := len(want); n > 0 && through < want[n-1].End() {
-				m.t.Errorf("%s %v: after all tiles end at %d, and samples at %d", pv, l, through, want[n-1].End())
+				m.t.Errorf("%s %v: at the end, the tiles end at %d, but the samples end at %d", pv, l, through, want[n-1].End())
 			}
 		}
 	}

@@ -37,6 +37,7 @@ type series struct {
 	rate  float64 // encoded bytes per second, smoothed
 
 	open     *store.Block // nil: the next sample opens one
+	counted  int64        // bytes of open that are counted in Memory
 	last     sample.Sample
 	lastType sample.Type // Unknown: last is not set
 	carrying

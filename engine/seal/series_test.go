@@ -90,7 +90,7 @@ func TestBlocksGrowUntilHalfFull(t *testing.T) {
 			sh.Put(t, blocks)
 		}
 		if len(sh) != tc.blocks || written > tc.written {
-			t.Errorf("10,000 samples, %d at a time, stand in %d blocks, want %d; %d were written, want %d",
+			t.Errorf("10,000 samples, %d at a time, are in %d blocks, want %d; %d were written, want %d",
 				tc.each, len(sh), tc.blocks, written, tc.written)
 		}
 	}
@@ -161,12 +161,12 @@ func TestAChangeOfTheTier(t *testing.T) {
 	sh.Put(t, plan(ser, layouttest.Numbers(noon+hour+9)))
 	for key := range sh {
 		if want := key.Bucket.Tier() == store.Forever && key.Start != noon+hour+9; want != (key.Bucket.Size() == store.Year) {
-			t.Errorf("a block of %d stands in a %v on tier %v", key.Start-noon, key.Bucket.Size(), key.Bucket.Tier())
+			t.Errorf("the block that begins at %d is in a bucket of a %v on tier %v", key.Start-noon, key.Bucket.Size(), key.Bucket.Tier())
 		}
 	}
 	ser.changeTier(store.Keep7d)
 	sh.Put(t, ser.carry(ser.bucket(noon+3*hour)))
 	if n, got := len(sh.Samples(t)), carriedForward(t, sh); n != 5 || len(sh) != 6 || !slices.Equal(got, []string{"1 from 0+7", "3 from 1+9"}) {
-		t.Errorf("%d samples in %d blocks, of which are carried forward %v", n, len(sh), got)
+		t.Errorf("%d samples in %d blocks, of which %v are carried forward", n, len(sh), got)
 	}
 }

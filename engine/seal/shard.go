@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/relocation"
 	"varve.dev/varve/engine/sample"
@@ -22,8 +24,11 @@ type Store interface {
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
 	Seal(ctx context.Context, shard int, w store.WriterID, to store.Position) error
 	DropClaim(ctx context.Context, c store.Claim) error
+	JournalTTL(ctx context.Context) (time.Duration, error)
 	Delete(ctx context.Context, pv string) error
-	Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error]
+	Journal(ctx context.Context, shard int, w store.WriterID, after, through store.Position) iter.Seq2[store.JournalRow, error]
+	JournalWhere(ctx context.Context, shard int, w store.WriterID, after, through store.Position, wanted func(index []byte) bool) iter.Seq2[store.JournalRow, error]
+	PutJournal(ctx context.Context, r store.JournalRow) error
 	PutBlocks(ctx context.Context, blocks ...store.Block) error
 	Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error]
 	LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error)
@@ -76,6 +81,9 @@ type Config struct {
 	// is damaged. The PV is empty if the damage hides the names: then samples of any PV of the
 	// shard may be lost. It may be nil.
 	Damaged func(shard int, pv string, m sample.Mark)
+	// Clock says how late it may be, so that nothing expires because this machine's clock is
+	// wrong. If it is nil, the clock is right.
+	Clock *clock.Clock
 	// Pace limits the rate of tier migrations. All sealers share it. It is required if
 	// Captured is set.
 	Pace *relocation.Pace
@@ -84,7 +92,13 @@ type Config struct {
 	DropAfter time.Duration
 	Metrics   *Metrics
 	Log       *slog.Logger
+
+	found Damage
+	open  atomic.Int64 // bytes of open blocks of all shards
 }
+
+// Found returns the damage that the sealers of the engine found.
+func (c *Config) Found() *Damage { return &c.found }
 
 const (
 	// pressedEvery is the time between checkpoints when memory is short.
@@ -102,6 +116,7 @@ const (
 // may call Run or Follow. Any goroutine may call Delete and DropBefore.
 type Shard struct {
 	cfg          *Config
+	clock        *clock.Clock
 	shardJournal *journal.ShardJournal
 	turn         chan struct{} // of capacity 1: its holder may use the fields up to vacantSince
 
@@ -117,6 +132,7 @@ type Shard struct {
 	positions positions
 	term      store.Term
 	damage    damage
+	refused   refusals
 	// vacantSince is when the shard was first seen without a leader. It is zero if the shard
 	// has a leader.
 	vacantSince time.Time
@@ -125,6 +141,7 @@ type Shard struct {
 	written    atomic.Uint64 // bytes of the shard journal before the latest checkpoint
 	watching   atomic.Bool   // there are watched writers
 	superseded atomic.Bool   // another engine leads
+	lag        lag
 }
 
 func (c *Config) retention(pv string) (store.Retention, bool) {
@@ -152,17 +169,20 @@ type life struct {
 // NewShard returns the sealer of a shard journal's shard.
 func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	s := &Shard{
-		cfg: cfg, shardJournal: shardJournal, turn: make(chan struct{}, 1), writer: store.NewWriter(),
+		cfg: cfg, clock: cfg.Clock, shardJournal: shardJournal, turn: make(chan struct{}, 1), writer: store.NewWriter(),
 		series: map[string]*series{}, watched: map[store.WriterID]life{},
 	}
+	if s.clock == nil {
+		s.clock = clock.New(clock.Config{})
+	}
 	s.blocks = relocation.New(relocation.Config{
-		Store: cfg.Store, Shard: shardJournal.Shard, Writer: shardJournal.Writer(), CheckLeader: s.checkLeader,
+		Store: cfg.Store, Clock: s.clock, Shard: shardJournal.Shard, Writer: shardJournal.Writer(), CheckLeader: s.checkLeader,
 		Tiers: func() []store.Tier { return s.tiers }, Retention: cfg.retention, Captured: cfg.Captured, Last: cfg.last,
 		Cutoff: cfg.Cutoff, Ours: cfg.Ours, Pace: cfg.Pace, DropAfter: cfg.DropAfter,
 		Damaged: s.quarantine, Metrics: cfg.Metrics.Relocation, Log: cfg.Log,
 	})
 	s.tiles = tiling.New(tiling.Config{
-		Store: cfg.Store, Shard: shardJournal.Shard, Every: cfg.Every, Retention: cfg.retention, Cutoff: s.blocks.Cutoff,
+		Store: cfg.Store, Clock: s.clock, Shard: shardJournal.Shard, Every: cfg.Every, Retention: cfg.retention, Cutoff: s.blocks.Cutoff,
 		Damaged: s.quarantine, Retry: s.retry, Metrics: cfg.Metrics.Tiling, Log: cfg.Log,
 	})
 	return s
@@ -179,8 +199,14 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 	defer func() {
 		s.turn <- struct{}{} // a deletion may be under way
 		s.blocks.Stop()
+		s.dropOpen()
 		<-s.turn
 	}()
+	preserving, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { s.preserve(preserving) })
+	defer wg.Wait()
+	defer stop()
 	last, checked := time.Now().Add(-rand.N(s.cfg.Every)), time.Now() // spreads the checkpoints of an engine's shards
 	s.checkpoint(ctx, s.adoptEnded)
 	tick := time.NewTicker(min(time.Second, s.cfg.Every))
@@ -191,8 +217,8 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 			return false
 		case <-tick.C:
 		}
-		if s.shardJournal.TakeHeavy() {
-			s.checkpoint(ctx, s.sealHeavy)
+		if s.shardJournal.TakeUrgent() {
+			s.checkpoint(ctx, s.sealUrgent)
 		}
 		if age := time.Since(last); age >= s.cfg.Every || age >= pressedEvery && s.isPressed() {
 			s.checkpoint(ctx, s.Checkpoint)
@@ -297,6 +323,9 @@ func (s *Shard) Delete(ctx context.Context, pvs []string) error {
 	if err := s.Checkpoint(ctx); err != nil {
 		return err
 	}
+	if err := s.checkNotRefused(pvs); err != nil {
+		return err // the samples would be sealed after the deletion
+	}
 	for _, pv := range pvs {
 		s.forget(pv)
 	}
@@ -326,6 +355,8 @@ func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, cutoff i
 func (s *Shard) forget(pv string) {
 	if ser := s.series[pv]; ser != nil {
 		s.n = max(s.n, ser.n)
+		ser.open = nil
+		s.countBlock(ser)
 		delete(s.series, pv)
 	}
 	s.tiles.Forget(pv)
@@ -343,13 +374,21 @@ func (s *Shard) sealOwn(ctx context.Context) error {
 		return err
 	}
 	to, written := s.shardJournal.Acked(), s.shardJournal.Written()
-	if err := s.sealHeads(ctx, s.shardJournal.Heads()); err != nil {
+	refused, err := s.sealHeads(ctx, s.shardJournal.Heads())
+	if err != nil {
 		return err
 	}
 	if err := s.adoptReleased(ctx); err != nil { // memory may have become short meanwhile
 		return err
 	}
-	to = max(to, s.shardJournal.SealedTo())
+	after, _, released := s.shardJournal.Released() // some rows stay so if the store refuses a PV
+	s.noteOwnPartly(to, refused, released)
+	for _, h := range refused {
+		to = min(to, h.SealedBefore())
+	}
+	if to = max(to, after); released {
+		to = after
+	}
 	s.written.Store(written)
 	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, s.shardJournal.Writer(), to); err != nil {
 		return err
@@ -359,15 +398,19 @@ func (s *Shard) sealOwn(ctx context.Context) error {
 	return nil
 }
 
-// sealHeavy seals the durable samples of PVs with large values, so that memory and readers do
-// not hold them until the next checkpoint. A block of large values is full at once, so it is
-// not written again. Blocks of other PVs would be written again as they grow.
-func (s *Shard) sealHeavy(ctx context.Context) error {
-	return s.sealHeads(ctx, slices.DeleteFunc(s.shardJournal.Heads(), func(h *journal.Head) bool { return !h.Heavy() }))
+// sealUrgent seals the durable samples of PVs with large values, so that memory and readers do
+// not hold them until the next checkpoint, and those of PVs whose capture has ended, so that the
+// directory knows these PVs. Their blocks are not written again: a block of large values is full
+// at once, and a PV that is not captured gets no more samples. Blocks of other PVs would be
+// written again as they grow.
+func (s *Shard) sealUrgent(ctx context.Context) error {
+	_, err := s.sealHeads(ctx, slices.DeleteFunc(s.shardJournal.Heads(), func(h *journal.Head) bool { return !h.Urgent() || s.refused.pvs[h.PV] }))
+	return err
 }
 
-// sealHeads seals the samples of heads that are durable now, in batches of bounded size.
-func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) error {
+// sealHeads seals the samples of heads that are durable now, in batches of bounded size. It returns
+// the heads of the PVs that the store refuses. They keep their samples.
+func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) (refused []*journal.Head, err error) {
 	due := make([]uint64, len(heads))
 	for i, h := range heads {
 		due[i] = h.Durable()
@@ -384,17 +427,24 @@ func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) error {
 				break
 			}
 		}
-		if err := s.write(ctx, parts, s.cfg.Expired); err != nil {
-			return err
+		pvs, err := s.write(ctx, parts, s.cfg.Expired)
+		if err != nil {
+			return nil, err
 		}
 		done := 0 // only the last of these heads can have more samples
 		for i, through := range sealed {
-			heads[i].Sealed(through)
-			if through >= due[i] {
+			switch {
+			case pvs[heads[i].PV]:
+				refused = append(refused, heads[i])
 				done++
+			case through >= due[i]:
+				done++
+				fallthrough
+			default:
+				heads[i].Sealed(through)
 			}
 		}
 		heads, due = heads[done:], due[done:]
 	}
-	return nil
+	return refused, nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,44 +28,55 @@ type part struct {
 
 // write stores the parts as blocks, and carries the last sample of each PV forward into the
 // present bucket. If report is not nil, write calls it with the number of samples that are too
-// old to be kept. write returns when the store has acknowledged all rows. It fails only if ctx
-// ends.
+// old to be kept. write returns when the store has acknowledged all rows, except those of refused
+// PVs: the store refuses them for long, and the caller must keep their samples. write fails only
+// if ctx ends.
 //
 // write stores rows in this order: directory, blocks, late carried-forward samples, rollups.
 // Readers, and a new leader after a crash, can therefore handle any state in between. The
 // caller raises sealed positions, and releases memory, after write has returned.
-func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, n int)) error {
-	if err := s.load(ctx, parts); err != nil {
-		return err
+func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, n int)) (refused map[string]bool, err error) {
+	all := pvsOf(parts)
+	if parts, err = s.load(ctx, slices.Clone(parts)); err != nil {
+		return nil, err
 	}
 	if err := s.tiles.Load(ctx, s.tilingParts(parts)); err != nil {
-		return err
+		return nil, err
 	}
-	now := time.Now().UnixNano()
+	now := s.clock.Earliest()
 	p := s.plan(parts, now, s.blocks.Cutoff(), report)
-	// The series count a planned block as written, so the sealer can no longer give the block
-	// up.
-	err := s.retry(ctx, "adding to the directory", func() error {
-		return inParallel(ctx, p.missing, func(ctx context.Context, c store.Channel) error {
-			return s.cfg.Store.AddChannel(ctx, c)
-		})
+	// The series count a planned block as written. If the store refuses the block, the sealer
+	// forgets the series.
+	parts, err = s.eachPV(ctx, "adding to the directory", parts, func(ctx context.Context, pv string) error {
+		for _, c := range p.missing {
+			if c.PV == pv {
+				if err := s.cfg.Store.AddChannel(ctx, c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	blocks := latest(p.blocks)
-	if err := s.retry(ctx, "writing blocks", func() error { return s.cfg.Store.PutBlocks(ctx, blocks...) }); err != nil {
-		return err
+	blocks := slices.DeleteFunc(latest(p.blocks), func(b store.Block) bool { return s.series[b.PV] == nil })
+	if parts, err = s.putBlocks(ctx, parts, blocks); err != nil {
+		return nil, err
 	}
-	if err := s.carryLate(ctx, parts, now); err != nil {
-		return err
+	if parts, err = s.carryLate(ctx, parts, now); err != nil {
+		return nil, err
 	}
 	if err := s.tiles.BlocksAcknowledged(ctx, s.tilingParts(parts)); err != nil {
-		return err
+		return nil, err
 	}
 	s.cfg.Metrics.wrote(blocks, p.samples)
 	s.cfg.Metrics.Expired.Add(float64(p.expired))
-	return s.fillValues(ctx, parts)
+	if parts, err = s.fillValues(ctx, parts); err != nil {
+		return nil, err
+	}
+	s.countOpen(parts)
+	return s.accept(all, parts), nil
 }
 
 // tilingParts returns the parts in the form that package tiling needs.
@@ -138,25 +150,27 @@ func (s *series) refuse(r *sample.Run, cutoff int64) (rest *sample.Run, refused 
 
 // fillValues adds large values to carried-forward samples whose value would expire before
 // them. It holds one value in memory at a time.
-func (s *Shard) fillValues(ctx context.Context, parts []part) error {
-	for _, p := range parts {
-		ser := s.series[p.pv]
-		for _, v := range ser.valueless {
-			err := s.retry(ctx, "carrying a large value forward", func() error {
-				r, err := s.lastWhole(ctx, ser.pv, v.time)
-				if err != nil || r == nil || r.Times[0] != v.time {
-					return err
-				}
-				r.Tags[0] |= sample.CarriedForward
-				return s.cfg.Store.PutBlocks(ctx, layout.EncodeCarriedForward(v.key, r))
-			})
-			if err != nil {
+func (s *Shard) fillValues(ctx context.Context, parts []part) ([]part, error) {
+	var mu sync.Mutex // held for one value
+	return s.eachPV(ctx, "carrying a large value forward", parts, func(ctx context.Context, pv string) error {
+		for ser := s.series[pv]; len(ser.valueless) > 0; ser.valueless = ser.valueless[1:] {
+			if err := s.fillValue(ctx, &mu, ser, ser.valueless[0]); err != nil {
 				return err
 			}
 		}
-		ser.valueless = nil
+		return nil
+	})
+}
+
+func (s *Shard) fillValue(ctx context.Context, mu *sync.Mutex, ser *series, v valueless) error {
+	mu.Lock()
+	defer mu.Unlock()
+	r, err := s.lastWhole(ctx, ser.pv, v.time)
+	if err != nil || r == nil || r.Times[0] != v.time {
+		return err
 	}
-	return nil
+	r.Tags[0] |= sample.CarriedForward
+	return s.cfg.Store.PutBlocks(ctx, layout.EncodeCarriedForward(v.key, r))
 }
 
 // tier returns the tier on which a PV must be kept, or the next longer tier that the store
@@ -183,34 +197,33 @@ func (s *Shard) refreshTiers(ctx context.Context) error {
 }
 
 // load makes sure that the series of all parts know the PV's directory entry and the PV's last
-// sample. Another sealer may have sealed that sample.
-func (s *Shard) load(ctx context.Context, parts []part) error {
-	var unsure []*series
+// sample. Another sealer may have sealed that sample. load returns the parts of the PVs that it
+// could read.
+func (s *Shard) load(ctx context.Context, parts []part) ([]part, error) {
 	for _, p := range parts {
 		if s.series[p.pv] == nil {
 			s.series[p.pv] = &series{pv: p.pv, writer: s.writer, n: s.n, carrying: carrying{unsure: true}}
 		}
-		if ser := s.series[p.pv]; ser.unsure && !slices.Contains(unsure, ser) {
-			unsure = append(unsure, ser)
-		}
 	}
-	return s.retry(ctx, "reading the directory", func() error {
-		if err := s.refreshTiers(ctx); err != nil {
+	if err := s.retry(ctx, "reading the tiers", func() error { return s.refreshTiers(ctx) }); err != nil {
+		return nil, err
+	}
+	return s.eachPV(ctx, "reading the directory", parts, func(ctx context.Context, pv string) error {
+		ser := s.series[pv]
+		if !ser.unsure {
+			return nil
+		}
+		c, found, err := s.cfg.Store.Channel(ctx, pv)
+		ser.entry.Channel = c
+		if err != nil || !found {
 			return err
 		}
-		return inParallel(ctx, unsure, func(ctx context.Context, ser *series) error {
-			c, found, err := s.cfg.Store.Channel(ctx, ser.pv)
-			ser.entry.Channel = c
-			if err != nil || !found {
-				return err
-			}
-			r, err := s.lastWhole(ctx, ser.pv, time.Now().UnixNano())
-			if r != nil {
-				ser.changeTier(s.tier(ser))
-				ser.recall(r)
-			}
-			return err
-		})
+		r, err := s.lastWhole(ctx, pv, time.Now().UnixNano())
+		if r != nil {
+			ser.changeTier(s.tier(ser))
+			ser.recall(r)
+		}
+		return err
 	})
 }
 

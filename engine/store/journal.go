@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"iter"
+	"time"
 )
 
 // WriterID identifies a writer. An engine has one for its marks, a shardJournal for its rows
@@ -43,6 +44,9 @@ type JournalRow struct {
 	At     Position
 	// Index and Blob hold the samples as package journal encodes them.
 	Index, Blob []byte
+	// Written is when the row was written last, in ns since 1970 by the clocks of the store. It
+	// counts for JournalTTL. It is 0 if rows do not expire. PutJournal ignores it.
+	Written int64
 	// Damage says why the store has the row but cannot return its blob. It is nil for a whole
 	// row.
 	Damage error
@@ -62,7 +66,8 @@ type Claim struct {
 	Sealed Position
 	// Closed is true if the writer shut down in order. It writes no row after Last.
 	Closed bool
-	// Last is the position of the last row of a closed writer.
+	// Last is the position of a row that was acknowledged before the claim was written, or 0 if
+	// the writer did not say so. If the writer is closed, it is the position of its last row.
 	Last Position
 	// Sealing is the term under which the writer's engine seals the shard.
 	Sealing Term
@@ -108,9 +113,18 @@ type Journal interface {
 	// or later.
 	DropClaim(ctx context.Context, c Claim) error
 
+	// JournalTTL returns how long rows are kept, or 0 if they are kept until they are sealed.
+	JournalTTL(ctx context.Context) (time.Duration, error)
 	// PutJournal writes a row.
 	PutJournal(ctx context.Context, r JournalRow) error
 	// Journal yields the rows of a writer after a position, in order. A writer must not use
-	// partition n+1 before partition n contains a row.
-	Journal(ctx context.Context, shard int, w WriterID, after Position) iter.Seq2[JournalRow, error]
+	// partition n+1 before partition n contains a row, so Journal may end at a partition without
+	// rows. But rows that are not sealed in time expire, the oldest first. So Journal does not end
+	// before the partition of the position through, which the caller takes from Claim.Last. Rows
+	// after it are yielded too.
+	Journal(ctx context.Context, shard int, w WriterID, after, through Position) iter.Seq2[JournalRow, error]
+	// JournalWhere yields the same rows as Journal, but fetches the blobs only of the rows whose
+	// index is wanted. The Blob of the other rows is nil. A wanted row that is deleted during the
+	// call may be left out.
+	JournalWhere(ctx context.Context, shard int, w WriterID, after, through Position, wanted func(index []byte) bool) iter.Seq2[JournalRow, error]
 }

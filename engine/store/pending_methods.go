@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 	"iter"
+	"time"
 )
 
 // PutClaim implements Store.
@@ -43,6 +44,15 @@ func (p *Pending) DropClaim(ctx context.Context, c Claim) (err error) {
 	return st.DropClaim(ctx, c)
 }
 
+// JournalTTL implements Store.
+func (p *Pending) JournalTTL(ctx context.Context) (r0 time.Duration, err error) {
+	st, err := p.store()
+	if err != nil {
+		return r0, err
+	}
+	return st.JournalTTL(ctx)
+}
+
 // PutJournal implements Store.
 func (p *Pending) PutJournal(ctx context.Context, r JournalRow) (err error) {
 	st, err := p.store()
@@ -53,8 +63,15 @@ func (p *Pending) PutJournal(ctx context.Context, r JournalRow) (err error) {
 }
 
 // Journal implements Store.
-func (p *Pending) Journal(ctx context.Context, shard int, w WriterID, after Position) iter.Seq2[JournalRow, error] {
-	return sequence(p, func(st Store) iter.Seq2[JournalRow, error] { return st.Journal(ctx, shard, w, after) })
+func (p *Pending) Journal(ctx context.Context, shard int, w WriterID, after Position, through Position) iter.Seq2[JournalRow, error] {
+	return sequence(p, func(st Store) iter.Seq2[JournalRow, error] { return st.Journal(ctx, shard, w, after, through) })
+}
+
+// JournalWhere implements Store.
+func (p *Pending) JournalWhere(ctx context.Context, shard int, w WriterID, after Position, through Position, wanted func(index []byte) bool) iter.Seq2[JournalRow, error] {
+	return sequence(p, func(st Store) iter.Seq2[JournalRow, error] {
+		return st.JournalWhere(ctx, shard, w, after, through, wanted)
+	})
 }
 
 // PutBlocks implements Store.

@@ -28,7 +28,7 @@ func NewMetrics(reg prometheus.Registerer, corrupt prometheus.Counter) *Metrics 
 		return f.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "seal", Name: name, Help: help})
 	}
 	return &Metrics{
-		Tiles:     counter("tiles_total", "Rollup tiles written, each time that one is written."),
+		Tiles:     counter("tiles_total", "Rollup tiles written, including repeated writes."),
 		TileBytes: counter("tile_bytes_total", "Bytes of rollup tiles written."),
 		Bins:      counter("bins_total", "Rollup bins computed and written."),
 		Reread:    counter("reread_samples_total", "Samples read from blocks to compute rollup bins."),

@@ -43,7 +43,7 @@ func (s *Shard) mayHaveOthers() bool { return s.met && s.round-s.metAt <= 1 }
 // the PVs in those rows. If not, it revises all PVs, for the time since one checkpoint
 // interval before the previous read of the claims.
 func (s *Shard) Revise(ctx context.Context, seen *OtherSealers) error {
-	s.at = seen.At
+	s.at = s.cfg.Clock.StoreTime() + seen.At - time.Now().UnixNano()
 	if seen.Others || seen.Any() {
 		s.met, s.metAt = true, s.round
 	}
@@ -70,7 +70,7 @@ func (s *Shard) Revise(ctx context.Context, seen *OtherSealers) error {
 // addSealedTimes adds the times, by PV, of the samples in journal rows that another sealer
 // sealed.
 func (s *Shard) addSealedTimes(ctx context.Context, raised Raised, spans map[string][]span) error {
-	for row, err := range s.cfg.Store.Journal(ctx, s.cfg.Shard, raised.Writer, raised.After) {
+	for row, err := range s.cfg.Store.Journal(ctx, s.cfg.Shard, raised.Writer, raised.After, raised.To) {
 		if err != nil {
 			return err
 		}

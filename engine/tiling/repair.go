@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"time"
 
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
@@ -34,7 +33,7 @@ func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) 
 	if sp.first >= r.through {
 		return nil
 	}
-	stamp := time.Now().UnixNano() // before anything is read
+	stamp := s.cfg.Clock.StoreTime() // before anything is read
 	hi := min(rollup.Floor(sp.last, r.width)+r.width, r.through)
 	lo, err := s.completeTo(ctx, ser.pv, r, rollup.Floor(sp.first, r.width))
 	if err != nil {
@@ -97,7 +96,7 @@ type edge struct {
 // edgeOf returns the edge of a PV. The edge is already passed if no samples have expired or
 // were deleted to free disk space.
 func (s *Shard) edgeOf(ser *series) edge {
-	whole := max(s.cfg.Cutoff(), scan.WholeSince(ser.entry.Starts, time.Now().UnixNano()))
+	whole := max(s.cfg.Cutoff(), scan.WholeSince(ser.entry.Starts, s.cfg.Clock.Now().Now))
 	return edge{whole: whole, passed: whole <= ser.entry.Earliest()}
 }
 
@@ -213,12 +212,13 @@ func (s *Shard) refresh(ctx context.Context, ser *series) error {
 func (s *Shard) read(ctx context.Context, ser *series, from, to int64, feed scan.Feed) error {
 	n := 0
 	sc := &scan.Scan{
-		Store: s.cfg.Store, PV: ser.pv, From: max(from, scan.Earliest), To: min(to, scan.Latest), Now: time.Now().UnixNano(),
-		Damaged: func(d *scan.Damaged) {
+		Store: s.cfg.Store, PV: ser.pv, From: max(from, scan.Earliest), To: min(to, scan.Latest), Now: s.cfg.Clock.Earliest(),
+		Damaged: func(d *scan.Damaged) error {
 			if d.Block.Count > 0 {
 				ser.damaged = addSpan(ser.damaged, span{d.Block.Start, d.Block.End})
 			}
 			s.cfg.Damaged(d)
+			return nil
 		},
 	}
 	sc.Prepare(ser.entry.Starts)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/layout"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/scan"
@@ -21,7 +22,7 @@ type Store interface {
 	scan.Store
 	layout.Directory
 	AddChannel(ctx context.Context, c store.Channel) error
-	Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error]
+	Journal(ctx context.Context, shard int, w store.WriterID, after, through store.Position) iter.Seq2[store.JournalRow, error]
 	PutRollups(ctx context.Context, rows ...store.Rollup) error
 	Rollups(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error]
 }
@@ -30,6 +31,8 @@ type Store interface {
 // the same for all shards of an engine.
 type Config struct {
 	Store Store
+	// Clock says how late it may be, and gives the time by which sealers order their writes.
+	Clock *clock.Clock
 	// Shard is the number of the shard.
 	Shard int
 	// Every is the time between two checkpoints of the shard.
@@ -66,8 +69,8 @@ type Shard struct {
 	series map[string]*series
 	round  int // counts checkpoints
 
-	// at is when the sealer last read the claims, in ns since 1970. Bins that are computed in
-	// order get this time as their stamp.
+	// at is when the sealer last read the claims, by the clocks of the store, in ns since 1970.
+	// Bins that are computed in order get this time as their stamp.
 	at int64
 	// metAt is the latest checkpoint in which another sealer was seen, or was seen to have
 	// sealed. met means that there was one.
@@ -172,7 +175,7 @@ func (s *Shard) BlocksAcknowledged(ctx context.Context, parts []Part) error {
 	if err := s.cfg.Retry(ctx, "reading rollups", func() error { return s.compareTiles(ctx, parts) }); err != nil {
 		return err
 	}
-	now := time.Now().UnixNano()
+	now := s.cfg.Clock.Earliest()
 	for i := range parts {
 		run := parts[i].Run
 		ser := s.series[parts[i].PV]

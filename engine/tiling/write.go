@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"time"
 
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/store"
@@ -41,7 +40,7 @@ func (s *Shard) apply(ctx context.Context, ser *series, r *level, p *patch) (las
 		return last, err
 	}
 	rows := make([]store.Rollup, 0, len(tiles))
-	now := time.Now().UnixNano()
+	now := s.cfg.Clock.Earliest()
 	for _, t := range tiles {
 		blob, stamp := rollup.Append(nil, &t.Tile), t.stamp
 		if !bytes.Equal(blob, t.blob) {

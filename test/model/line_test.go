@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"varve.dev/varve/engine/store"
 )
@@ -168,9 +169,19 @@ func (l *line) Tiers(ctx context.Context) ([]store.Tier, error) {
 	return fetch(ctx, l, func(ctx context.Context, st store.Store) ([]store.Tier, error) { return st.Tiers(ctx) })
 }
 
-func (l *line) Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error] {
+func (l *line) JournalTTL(ctx context.Context) (time.Duration, error) {
+	return fetch(ctx, l, func(ctx context.Context, st store.Store) (time.Duration, error) { return st.JournalTTL(ctx) })
+}
+
+func (l *line) Journal(ctx context.Context, shard int, w store.WriterID, after, through store.Position) iter.Seq2[store.JournalRow, error] {
 	return fetchAll(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.JournalRow, error] {
-		return st.Journal(ctx, shard, w, after)
+		return st.Journal(ctx, shard, w, after, through)
+	})
+}
+
+func (l *line) JournalWhere(ctx context.Context, shard int, w store.WriterID, after, through store.Position, wanted func([]byte) bool) iter.Seq2[store.JournalRow, error] {
+	return fetchAll(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.JournalRow, error] {
+		return st.JournalWhere(ctx, shard, w, after, through, wanted)
 	})
 }
 

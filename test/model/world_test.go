@@ -193,7 +193,7 @@ type view struct {
 func (v view) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	h := query.Held{Known: true, Shards: []int{v.w.shard}}
 	for _, e := range v.queried {
-		h.Add(query.Held{Covers: []store.WriterID{e.shardJournal.Writer()}, Runs: e.shardJournal.Recent(q.PV)})
+		h.Add(query.Held{Covers: []store.WriterID{e.shardJournal.Writer()}, Runs: e.shardJournal.Recent(q.PV, q.From, q.To)})
 	}
 	return h
 }

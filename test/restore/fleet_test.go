@@ -151,7 +151,7 @@ func (f *fleet) checkpoint() {
 	}
 	want := map[shardJournal]store.Position{}
 	for c := range f.claims() {
-		for row, err := range f.store.Journal(f.t.Context(), c.Shard, c.Writer, c.Sealed) {
+		for row, err := range f.store.Journal(f.t.Context(), c.Shard, c.Writer, c.Sealed, c.Last) {
 			if err != nil {
 				f.t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ func (s *Store) DropBlock(ctx context.Context, k store.BlockKey) error {
 	return s.write(ctx, write{operation: "deletion", stmt: dropBlock[k.Bucket.Tier()], values: blockKey(&k)})
 }
 
-// JournalTTL returns how long the archive keeps journal rows.
+// JournalTTL implements store.Store.
 func (s *Store) JournalTTL(ctx context.Context) (time.Duration, error) {
 	var seconds int
 	err := s.session.Query("SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'journal'",

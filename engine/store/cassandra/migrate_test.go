@@ -38,7 +38,7 @@ func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
 		t.Errorf("metadata from before the upgrade are %+v, %v", m, err)
 	}
 	rows := 0
-	for r, err := range s.Journal(t.Context(), 1, store.WriterID{1}, 0) {
+	for r, err := range s.Journal(t.Context(), 1, store.WriterID{1}, 0, 0) {
 		s.must(err)
 		if rows++; !bytes.Equal(r.Blob, []byte{2}) {
 			t.Errorf("a journal row from before the upgrade is %+v", r)

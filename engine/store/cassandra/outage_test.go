@@ -157,7 +157,7 @@ func (w *writer) waitFor(t *testing.T, n int) {
 func (w *writer) check(t *testing.T, st store.Store) {
 	t.Helper()
 	there := map[store.Position]bool{}
-	for r, err := range st.Journal(t.Context(), 1, w.id, 0) {
+	for r, err := range st.Journal(t.Context(), 1, w.id, 0, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func TestTornRows(t *testing.T) {
 	var damaged []uint32
 	read := func() (at []uint32, err error) {
 		damaged = nil
-		for r, err := range s.Journal(t.Context(), 1, w, 0) {
+		for r, err := range s.Journal(t.Context(), 1, w, 0, 0) {
 			if err != nil {
 				return at, err
 			}
@@ -246,7 +246,7 @@ func outageRow(n uint32) store.JournalRow {
 func (s *torn) wholes() map[string]bool {
 	s.Helper()
 	there := map[string]bool{}
-	for r, err := range s.Journal(s.Context(), 1, store.WriterID{1}, 0) {
+	for r, err := range s.Journal(s.Context(), 1, store.WriterID{1}, 0, 0) {
 		s.must(err)
 		if !bytes.Equal(r.Blob, outageRow(r.At.Seq()).Blob) {
 			s.Errorf("row %d is not what was written", r.At.Seq())

@@ -6,11 +6,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"varve.dev/varve/engine/store"
 )
+
+// JournalTTL implements store.Store. Rows stay until they are sealed.
+func (s *Store) JournalTTL(context.Context) (time.Duration, error) { return 0, nil }
 
 // PutJournal implements store.Store.
 func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
@@ -23,7 +27,13 @@ func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
 }
 
 // Journal implements store.Store.
-func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, from store.Position) iter.Seq2[store.JournalRow, error] {
+func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, after, through store.Position) iter.Seq2[store.JournalRow, error] {
+	return s.JournalWhere(ctx, shard, w, after, through, func([]byte) bool { return true })
+}
+
+// JournalWhere implements store.Store. It copies only the blobs of wanted rows. It reads all rows
+// of the writer, so it needs no position through which rows exist.
+func (s *Store) JournalWhere(ctx context.Context, shard int, w store.WriterID, from, _ store.Position, wanted func(index []byte) bool) iter.Seq2[store.JournalRow, error] {
 	prefix := writerKey(tableJournal, shard, w)
 	// No key of a row begins with the key of another position.
 	lower := append(journalKey(shard, w, from), 0)
@@ -33,6 +43,12 @@ func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, from s
 			return r, errCorrupt
 		}
 		r.At = store.Position(binary.BigEndian.Uint64(e.key[len(prefix):]))
-		return r, decodeRow(&r, bytes.Clone(e.value))
+		err := decodeRow(&r, e.value)
+		if r.Index = bytes.Clone(r.Index); err == nil && wanted(r.Index) {
+			r.Blob = bytes.Clone(r.Blob)
+		} else {
+			r.Blob = nil
+		}
+		return r, err
 	})
 }

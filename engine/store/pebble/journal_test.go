@@ -11,7 +11,7 @@ import (
 
 func positions(t *testing.T, st *pebble.Store, shard int, w store.WriterID) (at []store.Position) {
 	t.Helper()
-	for r, err := range st.Journal(t.Context(), shard, w, 0) {
+	for r, err := range st.Journal(t.Context(), shard, w, 0, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

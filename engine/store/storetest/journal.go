@@ -17,7 +17,7 @@ func row(shard int, w store.WriterID, at store.Position, text string) store.Jour
 
 func (s *suite) journal(t *testing.T, shard int, w store.WriterID, after store.Position) []store.JournalRow {
 	t.Helper()
-	return collect(t, s.Journal(t.Context(), shard, w, after))
+	return collect(t, s.Journal(t.Context(), shard, w, after, 0))
 }
 
 // fill writes rows at positions, and returns them.
@@ -111,7 +111,7 @@ func testJournalLimits(t *testing.T, s *suite) {
 func testJournalStopsEarly(t *testing.T, s *suite) {
 	shard, w := s.shard(), newWriter()
 	want := s.fill(t, shard, w, positions(2, 3)...)
-	for r, err := range s.Journal(t.Context(), shard, w, 0) {
+	for r, err := range s.Journal(t.Context(), shard, w, 0, 0) {
 		must(t, err)
 		equal(t, "the first row", r, want[0])
 		break
@@ -131,7 +131,7 @@ func testJournalHasNoGaps(t *testing.T, s *suite) {
 		shard, w := s.shard(), newWriter()
 		s.fill(t, shard, w, first...)
 		var got []store.Position
-		for r, err := range s.Journal(t.Context(), shard, w, 0) {
+		for r, err := range s.Journal(t.Context(), shard, w, 0, 0) {
 			must(t, err)
 			if got = append(got, r.At); r.At == during {
 				s.fill(t, shard, w, later...)
@@ -139,6 +139,95 @@ func testJournalHasNoGaps(t *testing.T, s *suite) {
 		}
 		if len(got) < len(first) || len(got) > len(all) || !slices.Equal(got, all[:len(got)]) {
 			t.Errorf("while rows are added after position %x, a read returns positions %x of %x", during, got, all)
+		}
+	}
+}
+
+// testJournalWhere tests that the blobs of unwanted rows are left out, and nothing else, even if
+// no row of a partition is wanted.
+func testJournalWhere(t *testing.T, s *suite) {
+	shard, w := s.shard(), newWriter()
+	rows := s.fill(t, shard, w, positions(2, 100)...)
+	large := row(shard, w, store.At(2, 101), "large")
+	large.Blob = bytes.Repeat([]byte("large"), 1<<20)
+	must(t, s.PutJournal(t.Context(), large))
+	rows = append(rows, large)
+	for name, wanted := range map[string]func(i int) bool{
+		"none": func(int) bool { return false }, "all": func(int) bool { return true },
+		"the last": func(i int) bool { return i == len(rows)-1 }, "some": func(i int) bool { return i%7 == 3 },
+	} {
+		for _, from := range []int{0, 50, 150, len(rows)} {
+			after, want := store.Position(0), slices.Clone(rows[from:])
+			if from > 0 {
+				after = rows[from-1].At
+			}
+			for i := range want {
+				if !wanted(from + i) {
+					want[i].Blob = nil
+				}
+			}
+			at := from
+			got := collect(t, s.JournalWhere(t.Context(), shard, w, after, 0, func(index []byte) bool {
+				equal(t, "an index", string(index), string(rows[at].Index))
+				at++
+				return wanted(at - 1)
+			}))
+			equal(t, fmt.Sprintf("rows after %x with the blobs of %s", after, name), got, want)
+		}
+	}
+	for r, err := range s.JournalWhere(t.Context(), shard, w, 0, 0, func([]byte) bool { return true }) {
+		must(t, err)
+		equal(t, "the first row", r, rows[0])
+		break
+	}
+}
+
+// testJournalBehindExpiredRows tests that a reader finds the rows up to a position that it knows,
+// even if rows before them have expired, and whole partitions with them. It also finds rows after
+// this position.
+func testJournalBehindExpiredRows(t *testing.T, s *suite) {
+	shard, w := s.shard(), newWriter()
+	s.fill(t, shard, w, store.At(1, 1), store.At(1, 2))
+	rows := s.fill(t, shard, w, store.At(3, 7), store.At(70, 3), store.At(70, 4), store.At(71, 1), store.At(200, 1), store.At(201, 1))
+	for _, after := range []store.Position{store.At(1, 2), store.At(1, 9), store.At(2, 4)} {
+		for _, through := range []store.Position{store.At(200, 1), store.At(201, 1), store.At(230, 1)} {
+			name := fmt.Sprintf("rows after %x through %x", after, through)
+			equal(t, name, collect(t, s.Journal(t.Context(), shard, w, after, through)), rows)
+			equal(t, name, collect(t, s.JournalWhere(t.Context(), shard, w, after, through, func([]byte) bool { return true })), rows)
+		}
+	}
+	equal(t, "rows behind two gaps", collect(t, s.Journal(t.Context(), shard, w, store.At(3, 7), store.At(70, 3)))[:3], rows[1:4])
+	for range s.Journal(t.Context(), shard, w, store.At(1, 2), store.At(200, 1)) {
+		break // the caller stops in front of a gap
+	}
+	none := s.shard()
+	equal(t, "rows of which none is left", len(collect(t, s.Journal(t.Context(), none, w, store.At(4, 1), store.At(1000, 1)))), 0)
+}
+
+// testJournalRowsWrittenAgain tests that a row that is written again counts as written then, if the
+// store says when rows were written at all.
+func testJournalRowsWrittenAgain(t *testing.T, s *suite) {
+	ttl, err := s.JournalTTL(t.Context())
+	must(t, err)
+	shard, w := s.shard(), newWriter()
+	rows := s.fill(t, shard, w, positions(1, 2)...)
+	large := row(shard, w, store.At(1, 3), "large")
+	large.Blob = bytes.Repeat([]byte("large"), 1<<18)
+	must(t, s.PutJournal(t.Context(), large))
+	rows = append(rows, large)
+	before := s.journal(t, shard, w, 0)
+	for _, r := range before[1:] {
+		must(t, s.PutJournal(t.Context(), r))
+	}
+	after := s.journal(t, shard, w, 0)
+	equal(t, "rows that were written again", after, rows)
+	indexes := collect(t, s.JournalWhere(t.Context(), shard, w, 0, 0, func([]byte) bool { return false }))
+	for i := range after {
+		if expires := before[i].Written != 0; expires != (ttl > 0) || indexes[i].Written != after[i].Written {
+			t.Errorf("with a TTL of %v, row %d was written at %d; without its blob, at %d", ttl, i, after[i].Written, indexes[i].Written)
+		}
+		if later := after[i].Written > before[i].Written; later != (i > 0 && ttl > 0) {
+			t.Errorf("row %d was written at %d, and then at %d", i, before[i].Written, after[i].Written)
 		}
 	}
 }

@@ -100,14 +100,14 @@ func testCancelled(t *testing.T, s *suite) {
 		"PutJournal":  func() error { return s.PutJournal(ctx, e.rows[0]) },
 		"PutBlocks":   func() error { return s.PutBlocks(ctx, e.block) },
 		"PutRollups":  func() error { return s.PutRollups(ctx, e.tile) },
-		"DropBucket":  func() error { _, err := s.DropBucket(ctx, e.block.PV, e.block.Bucket, soon()); return err },
+		"DropBucket":  func() error { _, err := s.DropBucket(ctx, e.block.PV, e.block.Bucket, s.soon()); return err },
 		"AddChannel":  func() error { return s.AddChannel(ctx, e.entry) },
 		"PutMarks":    func() error { return s.PutMarks(ctx, e.mark) },
 		"PutMetadata": func() error { return s.PutMetadata(ctx, e.meta) },
 		"Delete":      func() error { return s.Delete(ctx, e.block.PV) },
 		"Claims":      func() error { _, err := s.Claims(ctx, e.claim.Shard); return err },
 		"Journal": func() (last error) {
-			for _, err := range s.Journal(ctx, e.claim.Shard, e.claim.Writer, 0) {
+			for _, err := range s.Journal(ctx, e.claim.Shard, e.claim.Writer, 0, 0) {
 				last = err
 			}
 			return last

@@ -1,0 +1,171 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// expireRows deletes the rows of a writer that the store no longer has.
+func (m *simulation) expireRows(w store.WriterID, expired func(at store.Position) bool) {
+	_ = m.st.with(func() {
+		m.st.journal[w] = slices.DeleteFunc(m.st.journal[w], func(r store.JournalRow) bool { return expired(r.At) })
+	})
+}
+
+// TestRowsBehindExpiredOnes checks that the rows of a writer are sealed although older rows have
+// expired, and whole partitions with them, because nothing was sealed for long.
+func TestRowsBehindExpiredOnes(t *testing.T) {
+	for name, closed := range map[string]bool{"Closed": true, "Alive": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newSimulation(t, 1)
+				first := m.launch()
+				for range 6 { // a partition each
+					m.putRow(first, 10, "A")
+					time.Sleep(2 * time.Minute)
+				}
+				if closed {
+					first.end()
+				}
+				m.expireRows(first.shardJournal.Writer(), func(at store.Position) bool { return at.N() < 5 })
+				second := m.launch()
+				m.lead(second)
+				m.checkpoint(second)
+				if n := m.inBlocks("A"); n != 20 {
+					t.Errorf("%d samples are sealed, want the 20 in the rows that have not expired", n)
+				}
+			})
+		})
+	}
+}
+
+// TestExpiredRowsAreMarked checks that rows that expired before they were sealed are counted and
+// marked, once, for the time in which their samples were captured, and that the claim of their
+// writer goes. Positions that a writer did not use are no loss.
+func TestExpiredRowsAreMarked(t *testing.T) {
+	const rows, ttl = 6, 24 * time.Hour
+	for name, c := range map[string]struct {
+		expired    func(at store.Position) bool
+		age        time.Duration // of the last row when the next engine comes
+		rows       float64
+		from, to   int // the samples that the mark covers, by row
+		held, none bool
+	}{
+		"TheFirst":        {expired: func(at store.Position) bool { return at.N() < 4 }, rows: 3, from: 0, to: 2},
+		"All":             {expired: func(store.Position) bool { return true }, age: ttl + time.Minute, rows: rows, from: 0, to: rows - 1},
+		"AllMayComeBack":  {expired: func(store.Position) bool { return true }, age: ttl / 2, none: true, held: true},
+		"APositionUnused": {expired: func(at store.Position) bool { return at == store.At(3, 1) }, none: true},
+		"RowsOfAPartition": {expired: func(at store.Position) bool { return at.N() < 3 || at == store.At(3, 1) },
+			age: ttl - 8*time.Minute, rows: 3, from: 0, to: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newSimulation(t, 1)
+				m.st.ttl = ttl
+				first := m.launch()
+				time.Sleep(time.Second)
+				for range rows {
+					m.putRow(first, 10, "A")
+					if name == "APositionUnused" || name == "RowsOfAPartition" {
+						time.Sleep(10 * time.Second)
+						m.putRow(first, 10, "B")
+					}
+					time.Sleep(2 * time.Minute)
+				}
+				first.end()
+				w := first.shardJournal.Writer()
+				m.expireRows(w, c.expired)
+				time.Sleep(c.age)
+				second := m.launch()
+				losses := second.collectLosses()
+				m.lead(second)
+				for range 3 {
+					m.checkpoint(second)
+				}
+				var got dto.Metric
+				if err := second.shard.cfg.Metrics.ExpiredRows.Write(&got); err != nil {
+					t.Fatal(err)
+				}
+				if n := got.GetCounter().GetValue(); n != c.rows {
+					t.Errorf("%v rows are counted, want %v", n, c.rows)
+				}
+				if _, held := m.st.claims[w]; held != c.held {
+					t.Errorf("the store holds the claim of the ended writer: %v", held)
+				}
+				if c.none {
+					if len(*losses) > 0 {
+						t.Errorf("losses are reported: %+v", *losses)
+					}
+					return
+				}
+				if len(*losses) != 1 {
+					t.Fatalf("losses are reported: %+v, want one", *losses)
+				}
+				l, all := (*losses)[0], m.all["A"]
+				if l.Kind != sample.Lost || l.pv != "" || l.Time > all[10*c.from].Time || l.End < all[10*c.to+9].Time ||
+					10*c.to+10 < len(all) && l.End > all[10*c.to+19].Time+int64(10*time.Second) {
+					t.Errorf("the mark is %+v, want one of the samples from %d to %d", l, all[10*c.from].Time, all[10*c.to+9].Time)
+				}
+			})
+		})
+	}
+}
+
+// TestUnsealedRowsAreKept checks that no row expires while no blocks can be written for longer than
+// the journal keeps rows, and that the lag is known. The rows are those of the leader and of a
+// writer that has ended.
+func TestUnsealedRowsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 24 * time.Hour
+		m := newSimulation(t, 1)
+		m.st.ttl = ttl
+		first := m.launch()
+		for range 100 {
+			m.putRow(first, 10, "A")
+			time.Sleep(time.Minute)
+		}
+		first.end()
+
+		refuse := func(f func(*store.Block) error) { _ = m.st.with(func() { m.st.refuse = f }) }
+		refuse(func(*store.Block) error { return errors.New("the table refuses blocks") })
+		second := m.launch()
+		ctx, end := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { second.shard.Run(ctx) })
+		for hour := range 60 {
+			m.putRow(second, 10, "A")
+			time.Sleep(time.Hour)
+			if l := second.shard.Lag(); hour == 2 && l.Late() || hour >= 8 && (!l.Late() || l.Age < time.Duration(hour)*time.Hour) {
+				t.Errorf("after %d hours the lag is %+v", hour, l)
+			}
+		}
+		end()
+		wg.Wait()
+		second.end()
+		refuse(nil)
+		third := m.launch()
+		m.lead(third)
+		m.checkpoint(third)
+		if n := m.inBlocks("A"); n != 1600 {
+			t.Errorf("%d samples are sealed, want all 1600", n)
+		}
+		if err := third.shard.preserveRows(t.Context(), ttl); err != nil || third.shard.Lag().Late() {
+			t.Errorf("at the end the lag is %+v, %v", third.shard.Lag(), err)
+		}
+		var renewed dto.Metric
+		_ = second.shard.cfg.Metrics.RenewedRows.Write(&renewed)
+		if n := renewed.GetCounter().GetValue(); n < 400 || n > 900 {
+			t.Errorf("%v rows were written again; want each of 160 about every 12 hours", n)
+		}
+	})
+}
