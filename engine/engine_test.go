@@ -41,6 +41,8 @@ func (s *taps) Subscribe(pv string, _ capture.SubscribeOptions, sink capture.Sin
 
 func (s *taps) Close() error { return nil }
 
+func (*taps) Reach() capture.Reach { return capture.Reach{} }
+
 type tapped struct {
 	s    *taps
 	pv   string

@@ -282,6 +282,8 @@ func (s *images) Subscribe(_ string, _ capture.SubscribeOptions, sink capture.Si
 
 func (s *images) Close() error { return nil }
 
+func (*images) Reach() capture.Reach { return capture.Reach{} }
+
 // nothing is a subscription that has nothing to close.
 type nothing struct{}
 

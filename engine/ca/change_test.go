@@ -125,13 +125,15 @@ func TestAccessRightsOfAnIOC(t *testing.T) {
 	c.Subscribe("T:AO", capture.SubscribeOptions{}, r)
 	clienttest.Await(t, "a value and metadata", func() bool { return r.Has(1) && len(r.Calls()) == 2 })
 	ioc.Shell("dbpf T:AO.ASG CLOSED")
-	clienttest.Await(t, "the loss of access", func() bool { return r.View(func(r *recorder) bool { return !r.Up && errors.Is(r.Cause, errNoAccess) }) })
+	clienttest.Await(t, "the loss of access", func() bool {
+		return r.View(func(r *recorder) bool { return !r.Up && errors.Is(r.Cause, capture.ErrAccessDenied) })
+	})
 	ioc.Shell("dbpf T:AO 2")
 	ioc.Shell("dbpf T:AO.ASG DEFAULT")
 	clienttest.Await(t, "the value and metadata again", func() bool {
 		return r.Has(2) && len(r.Calls()) == 5 && r.View(func(r *recorder) bool { return math.Float64frombits(r.Samples[len(r.Samples)-1].Word) == 2 })
 	})
-	want := []string{"connected float64", "metadata V", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata V"}
+	want := []string{"connected float64", "metadata V", "disconnected: " + ioc.CAAddr() + ": " + capture.ErrAccessDenied.Error(), "connected float64", "metadata V"}
 	if diff := cmp.Diff(want, r.Calls()); diff != "" || r.Early > 0 {
 		t.Errorf("%d values arrived without access; (-want +got):\n%s", r.Early, diff)
 	}

@@ -42,6 +42,7 @@ type circuit struct {
 	over  bool     // the circuit has ended, and accepts no channels
 
 	properties properties
+	checks     client.Checks
 
 	// The following fields belong to the current batch. Only partial also tracks a frame that
 	// continues in the next batch.
@@ -60,7 +61,7 @@ type circuit struct {
 }
 
 func newCircuit(owner *Client, link *client.Link) *circuit {
-	c := &circuit{Link: link, client: owner, began: time.Now(), properties: properties{wake: make(chan struct{}, 1)}}
+	c := &circuit{Link: link, client: owner, began: time.Now(), properties: properties{wake: make(chan struct{}, 1)}, checks: owner.kernel.NewChecks()}
 	config := &owner.config
 	c.Send(func(dst []byte) []byte {
 		dst = proto.AppendVersion(dst, config.Priority)
@@ -92,10 +93,10 @@ func (c *circuit) RequestLost(names []*search.Entry) {
 	switch {
 	case !acceptsSearches:
 		for _, e := range lost {
-			c.client.kernel.Found(client.Answer{ID: e.ID, Server: c.Server})
+			c.client.kernel.Found(client.Answer{ID: e.ID, Server: c.Server, Origin: client.Origin{Circuit: c.Link}})
 		}
 	case len(lost) > 0:
-		c.SendSearches([]search.Batch{lost})
+		c.SendSearches([]search.Batch{{Entries: lost}})
 	}
 }
 
@@ -110,11 +111,13 @@ func (c *circuit) SendSearches(batches []search.Batch) {
 }
 
 // Write implements client.Circuit. It also subscribes to metadata, one batch of channels at a
-// time.
+// time, and checks channels without updates.
 func (c *circuit) Write(conn net.Conn) (err error) {
 	next := time.NewTimer(propertyInterval)
 	defer next.Stop()
 	requesting := true
+	ticks, stop := c.client.kernel.CheckTicks()
+	defer stop()
 	var b []byte
 	for {
 		select {
@@ -129,6 +132,8 @@ func (c *circuit) Write(conn net.Conn) (err error) {
 			if requesting = c.requestWaiting(); requesting {
 				next.Reset(propertyInterval)
 			}
+		case now := <-ticks:
+			c.checkQuiet(now)
 		case <-c.Outbox.Wake():
 			if b, err = c.Flush(conn, b); err != nil {
 				return err
@@ -147,7 +152,7 @@ func (c *circuit) batch(b []byte, now time.Time) (used, need int, err error) {
 	}
 	used, need, err = c.framesLocked(b)
 	if err == nil {
-		err = c.partial.Came(now, used, len(b)-used)
+		err = c.partial.Came(now, used, len(b)-used, wire.FrameTime(c.client.config.ConnTimeout, need))
 	}
 	if c.stalls.noteUpdates(now, c.events) {
 		c.reportStall(c.stalls.from, c.stalls.to)

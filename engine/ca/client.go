@@ -39,7 +39,7 @@ func newClient(config Config) (*Client, error) {
 	if err := c.config.check(); err != nil {
 		return nil, err
 	}
-	c.udp = newUDP(c)
+	c.udp = &udp{client: c}
 	var err error
 	c.kernel, err = client.New(c.config.Config, client.Protocol{
 		SearchPort:     c.config.ServerPort,
@@ -62,6 +62,9 @@ func (c *Client) Subscribe(name string, opts capture.SubscribeOptions, sink capt
 	}
 	return c.kernel.Subscribe(name, opts, sink)
 }
+
+// Reach implements capture.Source.
+func (c *Client) Reach() capture.Reach { return c.kernel.Reach("EPICS_CA") }
 
 // Close implements capture.Source.
 func (c *Client) Close() error {

@@ -51,6 +51,12 @@
 //     and the stall ends. After a short stop of this process, the client reads the backlog in
 //     less than 2 s.
 //
-// The client finds stalls of a circuit from 10 s after its first update on. Updates of the
-// first 5 s do not count as usual, because then all channels send their values.
+// The subscription of one channel may die while the circuit is alive. If a channel has had no
+// update for Config.CheckEvery, the client reads its value. If the value differs from the last
+// sample, the client reports a possible loss and subscribes again. If the server does not answer,
+// the channel is lost.
+//
+// The client finds stalls only after a circuit has had updates for at least 10 s. The first 5 s
+// do not count for the usual gaps and numbers of updates, because then all channels send their
+// values.
 package ca

@@ -12,7 +12,6 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/client"
-	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -99,14 +98,14 @@ func FuzzSearchAnswers(f *testing.F) {
 	f.Add(proto.AppendHeader(nil, proto.Header{Command: proto.CmdSearch, Size: 1 << 30, P2: 1}))
 	f.Add(reply[:15])
 	const channels = 3
-	config := Config{Config: clienttest.ByUDP("127.0.0.1:9")}
-	config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, client.ErrServerClosed }
-	c := clienttest.Start(f, New, config)
-	for range channels {
-		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
+	c, server, _ := searching(f, channels, func(context.Context, string, string) (net.Conn, error) { return nil, client.ErrServerClosed })
+	var cids []uint32
+	for len(cids) < channels {
+		cids = append(cids, nextSearch(f, server).cids...)
 	}
+	cids = cids[:channels]
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c.udp.handleDatagram(b, netip.MustParseAddr("10.0.0.9"))
+		c.udp.handleDatagram(withNumbers(slices.Clone(b), cids), searched)
 		s := c.kernel.Stats()
 		if owned := s.Searched + s.Attached; owned < channels-1 { // one channel may be moving between a circuit and the search
 			t.Errorf("only %d of %d channels are searched for or on a circuit", owned, channels)

@@ -6,6 +6,7 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -115,10 +116,16 @@ func (c *circuit) readProperties(s *slot, id uint32) {
 	}
 }
 
-// handleReadNotify handles the answer to the request of readProperties. If the server reports
-// an error, the channel stays without metadata.
+// handleReadNotify handles the answer to the request of readProperties, or to that of a check. If
+// the server reports an error, the channel stays without metadata.
 func (c *circuit) handleReadNotify(h *proto.Header, payload []byte) {
-	if s := c.at(h.P2); s != nil && s.state == slotOpen && proto.Status(h.P1).OK() {
+	switch s := c.at(h.P2); {
+	case s == nil || s.state != slotOpen:
+	case proto.DBR(h.Type) == s.event:
+		if s.check == client.CheckAsked {
+			c.handleChecked(s, h, payload)
+		}
+	case proto.Status(h.P1).OK():
 		c.handleMetadata(s, proto.DBR(h.Type), payload)
 	}
 }

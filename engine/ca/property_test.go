@@ -70,7 +70,7 @@ func TestServerWithoutPropertyEventsIsRead(t *testing.T) {
 				sub.Close()
 				testclock.Advance(time.Second)
 				want := []string{
-					"connected float64", "metadata mA", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata mA",
+					"connected float64", "metadata mA", "disconnected: " + nameServerAddr + ": " + capture.ErrAccessDenied.Error(), "connected float64", "metadata mA",
 				}
 				if diff := cmp.Diff(want, r.Calls()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)

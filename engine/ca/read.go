@@ -30,7 +30,6 @@ const (
 type reader struct {
 	circuit *circuit
 	conn    net.Conn
-	buf     wire.Buffer
 	probing bool      // an ECHO was sent, and nothing arrived since
 	full    time.Time // when reads began to fill the buffer; zero if the last read did not fill it
 	off     bool      // EVENTS_OFF was sent
@@ -69,7 +68,7 @@ func (r *reader) next() (int, error) {
 		if err := r.conn.SetReadDeadline(deadline); err != nil {
 			return 0, r.circuit.ReadError(err)
 		}
-		n, err := r.conn.Read(r.buf.Free())
+		n, err := r.conn.Read(r.circuit.Inbox.Free())
 		switch {
 		case n > 0: // the next read returns the error again
 			r.probing = false
@@ -103,14 +102,16 @@ func (r *reader) handleSilence(late time.Duration) error {
 func (r *reader) handle(n int, now time.Time) error {
 	c := r.circuit
 	c.client.metrics.ReceivedBytes.Add(float64(n))
-	full := n == len(r.buf.Free())
-	used, need, err := c.batch(r.buf.Filled(n), now)
+	full := n == len(c.Inbox.Free())
+	used, need, err := c.batch(c.Inbox.Filled(n), now)
 	if err != nil {
 		return c.ReadError(err)
 	}
 	r.throttle(full, now)
-	r.buf.Used(used, need)
-	return nil
+	c.scratch = c.Inbox.Trim(c.scratch)
+	waited, err := c.MakeRoom(used, need, wire.Besides{Bytes: cap(c.scratch)})
+	c.partial.Waited(waited)
+	return err
 }
 
 // throttle sends EVENTS_OFF when this client is behind the server. The server then keeps only

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -57,6 +58,9 @@ func (c *circuit) handleEvent(h *proto.Header, payload []byte) {
 		c.sample.Bytes = proto.Text(c.sample.Bytes)
 	}
 	s.seen = c.second
+	if s.check != client.CheckNone {
+		c.noteUpdate(s)
+	}
 	s.sink.Sample(&c.sample)
 }
 
@@ -102,7 +106,9 @@ func (c *circuit) handleMessage(h *proto.Header, payload []byte, tooLarge error)
 	case proto.CmdReadNotify:
 		c.handleReadNotify(h, payload)
 	case proto.CmdSearch:
-		c.answers = append(c.answers, answerOf(h, payload, c.Server.Addr()))
+		a := answerOf(h, payload, c.Server.Addr())
+		a.Origin.Circuit = c.Link
+		c.answers = append(c.answers, a)
 	case proto.CmdError:
 		return c.handleError(h, payload)
 	case proto.CmdNotFound, proto.CmdWriteNotify: // not for this client
@@ -126,6 +132,10 @@ func (c *circuit) skipTooLarge(h *proto.Header) error {
 			c.drop(s, sample.TooLarge)
 		}
 	case proto.CmdReadNotify:
+		if s := c.at(h.P2); s != nil && s.check == client.CheckAsked {
+			s.check = client.CheckNone
+			c.client.kernel.CountCheck(client.CheckFailed)
+		}
 	default:
 		return fmt.Errorf("%v has a payload of %d bytes", h.Command, h.Size)
 	}
@@ -146,6 +156,8 @@ func (c *circuit) handleError(h *proto.Header, payload []byte) error {
 		c.lose(f.Request.P1, f, slotFree)
 	case proto.CmdClearChannel:
 		c.handleCleared(f.Request.P2)
+	case proto.CmdReadNotify:
+		c.handleReadNotify(&proto.Header{Type: f.Request.Type, P1: uint32(f.Status), P2: f.Request.P2}, nil)
 	default:
 		c.client.config.Log.Debug("request refused", "server", c.Server, "err", f)
 	}

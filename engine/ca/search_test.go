@@ -25,32 +25,17 @@ func TestDatagramsHaveManyNamesAndOnlyAnswersToThemCount(t *testing.T) {
 	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(server.LocalAddr().String())})
 	sinks := make([]recorder, 30)
 	clienttest.SubscribeAll(c, sinks)
-	buf := make([]byte, 1<<16)
 	seen := map[uint32]bool{}
-	var sequence uint32
 	datagrams := 0
 	for ; len(seen) < len(sinks); datagrams++ {
-		n, from, err := server.ReadFromUDPAddrPort(buf)
-		if err != nil {
-			t.Fatal(err)
+		d := nextSearch(t, server)
+		for _, cid := range d.cids {
+			seen[cid] = true
 		}
-		for b := buf[:n]; len(b) > 0; {
-			var h proto.Header
-			_, used, err := proto.ReadFrame(b, &h, 1400)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if seq, ok := proto.Sequence(&h); ok {
-				sequence = seq
-			} else {
-				seen[h.P1] = true
-			}
-			b = b[used:]
-		}
-		stale := proto.AppendSearchReply(proto.AppendUDPVersion(nil, sequence+1000), from, 1)
-		garbage := proto.AppendSearchReply(proto.AppendHeader(nil, proto.Header{Size: 4000}), from, 1)
+		stale := proto.AppendSearchReply(proto.AppendUDPVersion(nil, d.sequence+1000), d.from, d.cids[0])
+		garbage := proto.AppendSearchReply(proto.AppendHeader(nil, proto.Header{Size: 4000}), d.from, d.cids[0])
 		for _, answer := range [][]byte{stale, garbage, {1}, nil} {
-			if _, err := server.WriteToUDPAddrPort(answer, from); err != nil {
+			if _, err := server.WriteToUDPAddrPort(answer, d.from); err != nil {
 				t.Fatal(err)
 			}
 		}

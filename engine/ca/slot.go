@@ -53,6 +53,7 @@ type slot struct {
 	denied   bool // the client may not read it
 	state    slotState
 	property propertyState
+	check    client.CheckState
 }
 
 // typ returns the type of a slot's samples.
@@ -73,9 +74,8 @@ func (s *slot) elements() int {
 
 // These errors are causes for which a channel is lost.
 var (
-	errRefused  = errors.New("the server refused to create the channel")
-	errDeleted  = errors.New("the server deleted the channel")
-	errNoAccess = errors.New("the server allows no read access")
+	errRefused = errors.New("the server refused to create the channel")
+	errDeleted = errors.New("the server deleted the channel")
 )
 
 // at returns the slot with a number that a server sent, or nil if there is no such slot.
@@ -164,10 +164,11 @@ func (c *circuit) handleCreated(h *proto.Header) {
 	if native != proto.String && !s.text {
 		c.properties.addLocked(s, h.P1)
 	}
-	c.open(s)
 	if s.denied {
 		c.block(s)
+		return
 	}
+	c.open(s)
 }
 
 // requestCount returns the number of elements to subscribe to. It is 0 for an array if the
@@ -195,7 +196,7 @@ func (c *circuit) open(s *slot) {
 func (c *circuit) block(s *slot) {
 	s.state = slotBlocked
 	s.ch.Enter(client.Unusable)
-	s.sink.Disconnected(errNoAccess)
+	s.sink.Disconnected(fmt.Errorf("%s: %w", c.Host, capture.ErrAccessDenied))
 }
 
 // handleAccessRights handles ACCESS_RIGHTS, which a server sends before the answer to
@@ -253,11 +254,16 @@ func (c *circuit) lose(id uint32, cause error, next slotState) {
 	c.freeSlot(s, id)
 }
 
-// giveBack disconnects the sink of a channel and returns the channel to the search.
+// giveBack disconnects the sink of a channel and returns the channel to the search. It also
+// notifies a sink that was not connected, because the cause explains why the channel does not
+// connect. A sink without read access was notified before.
 func (c *circuit) giveBack(s *slot, cause error) {
 	ch := s.ch
-	connected := s.state == slotOpen || s.state == slotUntyped
-	if connected && !ch.Closed() {
+	switch {
+	case ch.Closed() || s.state == slotBlocked:
+	case s.state == slotCreating:
+		s.sink.Disconnected(fmt.Errorf("found at %s, but not connected: %w", c.Host, cause))
+	default:
 		s.sink.Disconnected(fmt.Errorf("lost %s: %w", c.Host, cause))
 	}
 	s.ch, s.sink = nil, nil

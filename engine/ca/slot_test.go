@@ -52,7 +52,8 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(10 * time.Minute)
-		if tries := server.count(proto.CmdCreateChan); tries < 60 || tries > 240 || len(r.Calls()) > 0 {
+		if tries := server.count(proto.CmdCreateChan); tries < 60 || tries > 240 || len(r.Calls()) != tries ||
+			r.Calls()[0] != "disconnected: found at "+nameServerAddr+", but not connected: "+errRefused.Error() {
 			t.Errorf("%d tries in 10 minutes, calls %v", tries, r.Calls())
 		}
 	}, server)
@@ -88,7 +89,7 @@ func testReadAccess(t *testing.T, order []string) {
 		}
 		synctest.Wait()
 		want := []string{
-			"connected float64", "metadata mA", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata mA",
+			"connected float64", "metadata mA", "disconnected: " + nameServerAddr + ": " + capture.ErrAccessDenied.Error(), "connected float64", "metadata mA",
 		}
 		if diff := cmp.Diff(want, r.Calls()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

@@ -1,39 +1,26 @@
 package ca
 
 import (
-	"math/rand/v2"
 	"net/netip"
-	"sync/atomic"
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/search"
 )
 
-const (
-	// sequenceWindow is the number of latest datagrams to which the client accepts answers.
-	sequenceWindow = 1 << 16
-	// caprotoSequence is the number with which servers of caproto answer every search.
-	caprotoSequence = 1
-)
+// caprotoSequence is the number with which servers of caproto answer every search.
+const caprotoSequence = 1
 
 // udp sends searches in datagrams and handles the answers.
 type udp struct {
-	client   *Client
-	sequence atomic.Uint32 // of the last datagram
-}
-
-func newUDP(c *Client) *udp {
-	u := &udp{client: c}
-	u.sequence.Store(rand.Uint32())
-	return u
+	client *Client
 }
 
 // sendSearches sends batches to all destinations.
 func (u *udp) sendSearches(batches []search.Batch) {
 	datagrams := make([][]byte, 0, len(batches))
 	for _, b := range batches {
-		d := proto.AppendUDPVersion(make([]byte, 0, search.MaxDatagram), u.sequence.Add(1))
+		d := proto.AppendUDPVersion(make([]byte, 0, search.MaxDatagram), b.Sequence)
 		datagrams = append(datagrams, appendBatch(d, b))
 	}
 	u.client.kernel.Socket().Send(datagrams, nil)
@@ -42,16 +29,21 @@ func (u *udp) sendSearches(batches []search.Batch) {
 // appendBatch appends the SEARCH messages for a batch. It needs no lock, because the names and
 // numbers of entries never change.
 func appendBatch(dst []byte, b search.Batch) []byte {
-	for _, e := range b {
+	for _, e := range b.Entries {
 		dst = proto.AppendSearch(dst, e.Name, e.ID, proto.DontReply)
 	}
 	return dst
 }
 
 // handleDatagram handles the messages of one datagram. It stops at a message that does not
-// parse, and at a sequence number that does not belong to a recent search. In this case the
-// answer is for another client, or much too late.
+// parse.
+//
+// Servers from CA 4.11 on (EPICS base 3.14) repeat the sequence number of the search in a
+// VERSION message. A server that does so may answer from any address, for example from
+// another interface of its host. caproto, and older servers, do not repeat the number: their
+// answer must come from an address to which searches go.
 func (u *udp) handleDatagram(b []byte, from netip.Addr) {
+	origin := client.Origin{Sender: from, Searched: u.client.kernel.Socket().To.Reach(from)}
 	for len(b) > 0 {
 		var h proto.Header
 		payload, n, err := proto.ReadFrame(b, &h, uint32(len(b)))
@@ -59,11 +51,13 @@ func (u *udp) handleDatagram(b []byte, from netip.Addr) {
 			return
 		}
 		b = b[n:]
-		if seq, ok := proto.Sequence(&h); ok && u.sequence.Load()-seq >= sequenceWindow && seq != caprotoSequence {
-			return
+		if sequence, ok := proto.Sequence(&h); ok && sequence != caprotoSequence {
+			origin.Sequence, origin.Sequenced = sequence, true
 		}
 		if h.Command == proto.CmdSearch {
-			u.client.kernel.Found(answerOf(&h, payload, from))
+			a := answerOf(&h, payload, from)
+			a.Origin = origin
+			u.client.kernel.Found(a)
 		}
 	}
 }

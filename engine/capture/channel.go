@@ -3,10 +3,10 @@ package capture
 import (
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
 )
@@ -31,7 +31,10 @@ type channel struct {
 
 	state    State
 	since    int64
-	cause    string
+	changed  time.Duration // the monotonic time of since
+	heard    heard
+	absence  absence
+	arrived  bool // a value has arrived since the channel connected
 	info     ChannelInfo
 	meta     *sample.Metadata // from the source, with the properties added
 	props    properties
@@ -44,6 +47,13 @@ type channel struct {
 	shed   uint64          // samples that those heads dropped for lack of memory
 }
 
+// heard is the time of the latest sample that the source sent, and the monotonic time of its
+// arrival. The first sample after a connect does not count, because its time may be long ago.
+type heard struct {
+	time    int64 // ns since 1970; 0: none
+	arrived time.Duration
+}
+
 // Connected implements Sink.
 func (c *channel) Connected(info ChannelInfo) {
 	c.mu.Lock()
@@ -54,15 +64,14 @@ func (c *channel) Connected(info ChannelInfo) {
 		c.connects++
 	}
 	if info.Type == sample.Unknown {
-		c.closeHead(c.setStateLocked(Unsupported, "values of type "+info.TypeName+" cannot be archived"))
+		c.closeHead(c.setStateLocked(Unsupported, absence{cause: "values of type " + info.TypeName + " cannot be archived"}))
 		return
 	}
-	now := c.setStateLocked(Connected, "")
+	now := c.setStateLocked(Connected, absence{})
 	c.filter.fresh = true
-	if c.rate.at == 0 {
-		c.rate = rate{at: now}
-	}
 	if was != Connected {
+		c.rate = rate{at: c.m.instant().Monotonic, count: c.received}
+		c.arrived = false
 		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Connected, Text: info.Host})
 	}
 	c.openHead(info.Type, now)
@@ -103,13 +112,13 @@ func (c *channel) changeTypeLocked(to string, now int64) {
 		c.scan.holding = false
 	}
 	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.TypeChanged, Text: c.head.Type().String() + " to " + to})
-	c.retireHead()
+	c.giveUpHead((*journal.Head).Retire)
 }
 
-// retireHead gives up the head. The shard journal keeps and writes its samples.
-func (c *channel) retireHead() {
+// giveUpHead gives up the head, by Retire or End. The shard journal keeps and writes its samples.
+func (c *channel) giveUpHead(retire func(*journal.Head)) {
 	if c.head != nil {
-		c.head.Retire()
+		retire(c.head)
 		c.old = append(c.old, c.head)
 		c.head = nil
 	}
@@ -140,17 +149,21 @@ func (c *channel) countOutcomes() (stored, shed uint64) {
 
 // Sample implements Sink.
 func (c *channel) Sample(s *sample.Sample) {
-	arrival := c.m.now()
+	arrival := c.m.instant()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.received++
+	c.arrived = true
 	if c.head == nil {
-		c.ledger.drop(sample.Unsupported, 1, arrival)
+		c.ledger.drop(sample.Unsupported, 1, arrival.Now)
 		return
+	}
+	if !c.filter.fresh {
+		c.heard = heard{s.Time, arrival.Monotonic}
 	}
 	reason, ok := c.filter.keep(s, arrival)
 	if !ok {
-		c.ledger.drop(reason, 1, arrival)
+		c.ledger.drop(reason, 1, arrival.Now)
 		return
 	}
 	if c.filter.set.Mode == Monitor {
@@ -158,8 +171,23 @@ func (c *channel) Sample(s *sample.Sample) {
 		return
 	}
 	if passed := c.scan.offer(s, c.filter.set.Period, c.appendSample); passed > 0 {
-		c.ledger.drop(sample.Scan, passed, arrival)
+		c.ledger.drop(sample.Scan, passed, arrival.Now)
 	}
+}
+
+// Checked implements Sink. A value that differs counts like the first one after connecting,
+// because its age says nothing about the clock of the IOC.
+func (c *channel) Checked(s *sample.Sample) (differs bool) {
+	c.mu.Lock()
+	differs = c.state == Connected && c.filter.differs(s)
+	if differs {
+		c.filter.fresh = true
+	}
+	c.mu.Unlock()
+	if differs {
+		c.Sample(s)
+	}
+	return differs
 }
 
 // appendSample appends a sample to the head.
@@ -194,30 +222,6 @@ func (c *channel) Suspect(from, to int64) {
 // addMark adds a mark of the channel.
 func (c *channel) addMark(m sample.Mark) { c.m.marks.Add(c.pv, m) }
 
-// Disconnected implements Sink.
-func (c *channel) Disconnected(cause error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state == Paused {
-		return
-	}
-	text := ""
-	if cause != nil {
-		text = cause.Error()
-	}
-	switch c.state {
-	case Connected:
-		c.losses++
-		now := c.setStateLocked(Disconnected, text)
-		c.addMark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: text})
-	case Unsupported:
-		c.losses++
-		c.setStateLocked(Disconnected, strings.TrimPrefix(text+"; ", "; ")+"its values, of type "+c.info.TypeName+", cannot be archived")
-	default:
-		c.cause = text // still searching; the text says why it has not succeeded
-	}
-}
-
 // moveTo makes later samples go to another shard journal. The old one keeps and seals
 // the samples that it holds.
 func (c *channel) moveTo(to *journal.ShardJournal) {
@@ -228,7 +232,7 @@ func (c *channel) moveTo(to *journal.ShardJournal) {
 	}
 	c.journal = to
 	if h := c.head; h != nil {
-		c.retireHead()
+		c.giveUpHead((*journal.Head).Retire)
 		c.head = to.Open(c.pv, h.Type())
 	}
 }
@@ -273,13 +277,13 @@ func (c *channel) resubscribe(why string) {
 func (c *channel) subscribe(resumed bool, why string) {
 	c.mu.Lock()
 	was := c.state
-	now := c.setStateLocked(Searching, "")
+	now := c.setStateLocked(Searching, absence{kind: sample.Searching})
 	if was == Connected {
 		c.addMark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: why})
 	}
 	c.mu.Unlock()
 	if resumed {
-		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Resumed, Text: c.group})
+		c.addMark(sample.Mark{Time: now, Kind: sample.Resumed, Text: c.group})
 	}
 	set := c.filter.set
 	source := c.m.sources[set.Provider]
@@ -307,7 +311,7 @@ func (c *channel) unsubscribe() {
 
 func (c *channel) pause() {
 	c.mu.Lock()
-	now := c.setStateLocked(Paused, "")
+	now := c.setStateLocked(Paused, absence{kind: sample.Paused, cause: "group " + c.group + " is paused", marked: sample.Paused})
 	c.mu.Unlock()
 	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Paused, Text: c.group})
 }
@@ -323,7 +327,7 @@ func (c *channel) close() {
 	}
 	c.ledger.emitLosses(c.addMark)
 	c.ledger.emitSuspicion(c.m.now(), c.addMark)
-	c.retireHead()
+	c.giveUpHead((*journal.Head).End)
 }
 
 // period returns the scan period, 0 for a monitored channel.
@@ -334,23 +338,30 @@ func (c *channel) period() time.Duration {
 }
 
 // setStateLocked changes the state and returns the time.
-func (c *channel) setStateLocked(s State, cause string) (now int64) {
-	now = c.m.now()
+func (c *channel) setStateLocked(s State, a absence) (now int64) {
+	at := c.m.instant()
 	if c.state != s || c.since == 0 {
-		c.state, c.since = s, now
+		c.state, c.since, c.changed = s, at.Now, at.Monotonic
 	}
-	c.cause = cause
-	return now
+	a.since = c.since
+	c.absence = a
+	return at.Now
 }
 
-// report marks the losses gathered so far and updates the rate.
-func (c *channel) report() {
-	now := c.m.now()
+// report marks the losses gathered so far, marks why the channel is absent if mayMark is true,
+// and updates the rate. It returns the time of the latest sample since the last call, and whether
+// it marked an absence.
+func (c *channel) report(mayMark bool) (h clock.Heard, marked bool) {
+	at := c.m.instant()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ledger.emitLosses(c.addMark)
-	c.ledger.emitSuspicion(now-int64(suspicionGap), c.addMark)
-	c.rate.update(now, c.received)
+	c.ledger.emitSuspicion(at.Now-int64(suspicionGap), c.addMark)
+	c.rate.update(at.Monotonic, c.received)
+	h = clock.Heard{Server: c.info.Host, Time: c.heard.time, Monotonic: c.heard.arrived}
+	c.heard = heard{}
+	c.forgetRefusalLocked(at.Now)
+	return h, mayMark && c.markAbsenceLocked(at.Now)
 }
 
 // status returns a snapshot.
@@ -358,9 +369,10 @@ func (c *channel) status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st := Status{
-		PV: c.pv, Group: c.group, Provider: c.filter.set.Provider, State: c.state, Since: c.since, Cause: c.cause,
+		PV: c.pv, Group: c.group, Provider: c.filter.set.Provider, State: c.state, Since: c.since, Cause: c.causeLocked(),
+		Absent: c.absence.kind, AbsentSince: c.absence.since, Missing: c.missingLocked(), Silent: c.silentLocked(),
 		Host: c.info.Host, Type: c.info.Type, TypeName: c.info.TypeName, Count: c.info.Count,
-		Sampling: c.filter.set.String(), Retention: c.filter.set.Retention, Rate: c.rate.perSecond,
+		Sampling: c.filter.set.String(), Retention: c.filter.set.Retention, Rate: c.rateLocked(),
 		Connects: c.connects, LostConnections: c.losses,
 		Received: c.received, Dropped: c.ledger.dropped, Suspected: c.ledger.suspected,
 		HasLast: c.filter.has, Last: c.filter.last, Metadata: c.meta,

@@ -8,6 +8,7 @@ import (
 // clocks calls functions at the multiples of periods. It owns a goroutine for each
 // period.
 type clocks struct {
+	now     func() int64             // the engine's time in ns since 1970
 	running map[time.Duration]func() // by period: stops the clock and waits for it
 }
 
@@ -24,8 +25,9 @@ func (c *clocks) every(period, delay time.Duration, f func(end int64)) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
-			end := slotEnd(time.Now().Add(-delay).UnixNano()+1, period)
-			timer := time.NewTimer(time.Until(time.Unix(0, end).Add(delay)))
+			now := c.now()
+			end := slotEnd(now-int64(delay)+1, period)
+			timer := time.NewTimer(time.Duration(end + int64(delay) - now))
 			select {
 			case <-stop:
 				timer.Stop()

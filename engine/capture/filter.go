@@ -3,6 +3,7 @@ package capture
 import (
 	"math"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -18,10 +19,9 @@ type filter struct {
 	slot    int64         // the rate slot of last, for MaxRate
 }
 
-// keep reports whether to keep a sample that arrived at a time (ns since 1970), and the
-// reason if not. It replaces the sample's time with the engine's where the clock settings
-// require it.
-func (f *filter) keep(s *sample.Sample, arrival int64) (sample.Reason, bool) {
+// keep reports whether to keep a sample that arrived at a time, and the reason if not. It
+// replaces the sample's time with the engine's where the clock settings require it.
+func (f *filter) keep(s *sample.Sample, arrival clock.Instant) (sample.Reason, bool) {
 	if len(s.Bytes) > MaxValueBytes {
 		return sample.TooLarge, false
 	}
@@ -29,7 +29,7 @@ func (f *filter) keep(s *sample.Sample, arrival int64) (sample.Reason, bool) {
 		return sample.Duplicate, false
 	}
 	source := s.Time
-	if !f.clock(s, arrival) {
+	if !f.checkClock(s, arrival) {
 		return sample.Clock, false
 	}
 	if f.set.Mode == Monitor && f.has && !f.fresh && f.last.Tag.SameAlarm(s.Tag) {
@@ -69,22 +69,35 @@ func (f *filter) duplicate(s *sample.Sample) bool {
 	return f.last.Same(&again)
 }
 
-// clock applies the clock settings. It reports false if they refuse the sample. Only the
-// distance between the source's time and the arrival counts, never the previous sample.
-func (f *filter) clock(s *sample.Sample, arrival int64) bool {
-	if f.set.Clock == EngineClock {
-		s.Time, s.Tag = arrival, s.Tag|sample.EngineClock
+// differs reports whether a value that was read differs from the last kept sample, so that the
+// filter would keep it. The time does not count: an IOC sends no update for a new time alone.
+func (f *filter) differs(s *sample.Sample) bool {
+	if !f.has {
 		return true
 	}
-	ahead := f.set.Ahead > 0 && s.Time-arrival > int64(f.set.Ahead)
-	behind := f.set.Behind > 0 && arrival-s.Time > int64(f.set.Behind) && !f.fresh
+	again := *s
+	again.Time, again.Tag = f.last.Time, s.Tag|f.last.Tag&sample.EngineClock
+	return !f.last.Same(&again) && (!f.last.Tag.SameAlarm(s.Tag) || !f.withinDeadband(s))
+}
+
+// checkClock applies the clock settings. It reports false if they refuse the sample. Only the
+// distance between the source's time and the arrival counts, never the previous sample. If the
+// engine's clock may be wrong, the sample must be outside of the limits by every time that it
+// may be.
+func (f *filter) checkClock(s *sample.Sample, arrival clock.Instant) bool {
+	if f.set.Clock == EngineClock {
+		s.Time, s.Tag = arrival.Now, s.Tag|sample.EngineClock
+		return true
+	}
+	ahead := f.set.Ahead > 0 && s.Time-arrival.To > int64(f.set.Ahead)
+	behind := f.set.Behind > 0 && arrival.From-s.Time > int64(f.set.Behind) && !f.fresh
 	if !ahead && !behind {
 		return true
 	}
 	if f.set.OnClock == Refuse {
 		return false
 	}
-	s.Time, s.Tag = arrival, s.Tag|sample.EngineClock
+	s.Time, s.Tag = arrival.Now, s.Tag|sample.EngineClock
 	return true
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -72,7 +73,7 @@ func TestFilter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := filter{set: &tc.set, typ: sample.Float64, fresh: true}
 			for i, st := range tc.steps {
-				reason, ok := f.keep(&st.s, now)
+				reason, ok := f.keep(&st.s, clock.At(now))
 				if ok {
 					reason = kept
 				}
@@ -81,6 +82,40 @@ func TestFilter(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWrongClockOfTheEngine checks that a good time of an IOC stays although the engine's clock is
+// wrong, and that a wrong one is replaced by the corrected time.
+func TestWrongClockOfTheEngine(t *testing.T) {
+	now := 1_700_000_000 * sec // the true time
+	slow := 360 * sec
+	known := clock.Instant{Now: now, From: now - sec, To: now + sec}
+	doubtful := clock.Instant{Now: now - slow, From: now - slow, To: now}
+	for name, tc := range map[string]struct {
+		at       clock.Instant
+		ago      int64
+		restamps bool
+		time     int64 // if restamped
+	}{
+		"right, good":              {clock.At(now), 0, false, 0},
+		"slow, good":               {clock.At(now - slow), 0, true, now - slow}, // without evidence
+		"slow and known, good":     {known, 0, false, 0},
+		"slow and known, ahead":    {known, -302 * sec, true, now},
+		"slow and known, behind":   {known, 302 * sec, true, now},
+		"slow and doubtful, good":  {doubtful, 0, false, 0},
+		"slow and doubtful, ahead": {doubtful, -301 * sec, true, now - slow},
+		"slow and doubtful, old":   {doubtful, 661 * sec, true, now - slow},
+	} {
+		f := filter{set: &Settings{Ahead: 5 * time.Minute, Behind: 5 * time.Minute}, typ: sample.Float64}
+		s := val(now-tc.ago, 1)
+		want := s.Time
+		if tc.restamps {
+			want = tc.time
+		}
+		if _, ok := f.keep(&s, tc.at); !ok || s.Time != want || s.Tag&sample.EngineClock != 0 != tc.restamps {
+			t.Errorf("%s: kept %v, time %d s from the true one, tag %x", name, ok, (s.Time-now)/sec, s.Tag)
+		}
 	}
 }
 
@@ -93,20 +128,20 @@ func TestClockOfTheEngine(t *testing.T) {
 		time     int64
 		restamps bool
 	}{
-		"asked for":                     {Settings{Clock: EngineClock}, false, now, true},
-		"behind":                        {Settings{Behind: time.Minute}, false, now, true},
-		"behind, first on connecting":   {Settings{Behind: time.Minute}, true, old.Time, false},
-		"within the limit":              {Settings{Behind: 2 * time.Hour}, false, old.Time, false},
-		"no limit":                      {Settings{}, false, old.Time, false},
-		"only a limit in the other way": {Settings{Ahead: time.Minute}, false, old.Time, false},
+		"asked for":                           {Settings{Clock: EngineClock}, false, now, true},
+		"behind":                              {Settings{Behind: time.Minute}, false, now, true},
+		"behind, first on connecting":         {Settings{Behind: time.Minute}, true, old.Time, false},
+		"within the limit":                    {Settings{Behind: 2 * time.Hour}, false, old.Time, false},
+		"no limit":                            {Settings{}, false, old.Time, false},
+		"a limit in the other direction only": {Settings{Ahead: time.Minute}, false, old.Time, false},
 	} {
 		s := old
 		f := filter{set: &tc.set, typ: sample.Float64, fresh: tc.fresh}
-		if _, ok := f.keep(&s, now); !ok || s.Time != tc.time || s.Tag&sample.EngineClock != 0 != tc.restamps {
+		if _, ok := f.keep(&s, clock.At(now)); !ok || s.Time != tc.time || s.Tag&sample.EngineClock != 0 != tc.restamps {
 			t.Errorf("%s: kept %v, time %d, tag %x", name, ok, s.Time, s.Tag)
 		}
 		again := old
-		if reason, ok := f.keep(&again, now+1); ok || reason != sample.Duplicate {
+		if reason, ok := f.keep(&again, clock.At(now+1)); ok || reason != sample.Duplicate {
 			t.Errorf("%s: the same update again is kept", name)
 		}
 	}
@@ -120,10 +155,10 @@ func TestScanChoosesTheLastOfEachSlot(t *testing.T) {
 	arrivals := []float64{1, 4, 9.9, 10, 10.1, 31, 45, 49}
 	want := []int64{at(10), at(10.1), at(31), at(49)}
 	for name, ticks := range map[string]map[int]float64{
-		"timer only at the end":   {7: 60},
-		"timer after every slot":  {3: 10, 4: 20, 5: 40, 7: 50},
-		"timer late by a slot":    {4: 10, 5: 20, 6: 30, 7: 60},
-		"timer fires many a time": {0: 0, 1: 0, 3: 10, 4: 20, 5: 40, 6: 40, 7: 50},
+		"timer only at the end":  {7: 60},
+		"timer after every slot": {3: 10, 4: 20, 5: 40, 7: 50},
+		"timer late by a slot":   {4: 10, 5: 20, 6: 30, 7: 60},
+		"timer fires often":      {0: 0, 1: 0, 3: 10, 4: 20, 5: 40, 6: 40, 7: 50},
 	} {
 		var sc scanner
 		var got []int64
@@ -153,7 +188,7 @@ func BenchmarkFilter(b *testing.B) {
 	i := 0.0
 	for b.Loop() {
 		s := val(int64(i*1e8), i)
-		f.keep(&s, int64(i*1e8))
+		f.keep(&s, clock.At(int64(i*1e8)))
 		i++
 	}
 }

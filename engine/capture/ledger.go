@@ -92,14 +92,26 @@ func (l *ledger) emitLosses(emit func(sample.Mark)) {
 // rate is the growth of a count per second, smoothed over about half a minute.
 type rate struct {
 	perSecond float64
-	at        int64 // time of the last update, ns since 1970
+	at        time.Duration // monotonic time of the last update
 	count     uint64
-	begun     bool
+	begun     bool // there was an update
+}
+
+// now returns the rate at a time. Before the first update it is the average since the start.
+func (r *rate) now(now time.Duration, count uint64) float64 {
+	if r.begun {
+		return r.perSecond
+	}
+	seconds := (now - r.at).Seconds()
+	if seconds < 1 {
+		return 0
+	}
+	return float64(count-r.count) / seconds
 }
 
 // update adds the count at a time.
-func (r *rate) update(now int64, count uint64) {
-	seconds := float64(now-r.at) / 1e9
+func (r *rate) update(now time.Duration, count uint64) {
+	seconds := (now - r.at).Seconds()
 	if seconds <= 0 {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
@@ -29,8 +30,10 @@ type Config struct {
 	// assignments list the shard.
 	ShardJournal func(shard int) *journal.ShardJournal
 	Marks        Marks
-	// Now returns the engine's time in ns since 1970; nil means time.Now.
-	Now        func() int64
+	// Now returns the engine's time; nil means that the clock of the machine is right.
+	Now func() clock.Instant
+	// Heard is called every few seconds with the latest times that IOCs sent. It may be nil.
+	Heard      func([]clock.Heard)
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
@@ -40,7 +43,8 @@ type Manager struct {
 	sources      Sources
 	shardJournal func(int) *journal.ShardJournal
 	marks        Marks
-	now          func() int64
+	instant      func() clock.Instant
+	heard        func([]clock.Heard)
 	log          *slog.Logger
 
 	apply sync.Mutex // held by Apply and Close
@@ -49,6 +53,7 @@ type Manager struct {
 	channels map[string]*channel
 	shards   map[int]map[*channel]struct{}
 	gone     Totals // of removed channels
+	used     [NumProviders]bool
 
 	unwritten unwritten
 
@@ -61,30 +66,44 @@ const reportEvery = 10 * time.Second
 // NewManager returns a Manager that captures nothing yet.
 func NewManager(cfg Config) *Manager {
 	m := &Manager{
-		sources: cfg.Sources, shardJournal: cfg.ShardJournal, marks: cfg.Marks, now: cfg.Now, log: cfg.Log,
+		sources: cfg.Sources, shardJournal: cfg.ShardJournal, marks: cfg.Marks, instant: cfg.Now, heard: cfg.Heard, log: cfg.Log,
 		channels: map[string]*channel{}, shards: map[int]map[*channel]struct{}{},
 	}
 	m.unwritten.channels = map[*channel]struct{}{}
-	if m.now == nil {
-		m.now = func() int64 { return time.Now().UnixNano() }
+	if m.instant == nil {
+		m.instant = clock.New(clock.Config{}).Now
 	}
+	m.scans.now, m.reports.now = m.now, m.now
 	cfg.Registerer.MustRegister(collector{m})
 	m.reports.every(reportEvery, 0, func(int64) { m.report() })
 	m.reports.every(writeEvery, 0, func(int64) { m.writeMetadata() })
 	return m
 }
 
+// Ended describes a channel whose capture ended.
+type Ended struct {
+	PV, Group string
+	Shard     int
+	Time      int64 // ns since 1970; no later sample was captured
+}
+
+// now returns the engine's time in ns since 1970.
+func (m *Manager) now() int64 { return m.instant().Now }
+
 // Apply captures exactly the channels of an assignment. It starts, changes and ends the
-// capture of single channels, and leaves all others alone.
-func (m *Manager) Apply(a Assignment) {
+// capture of single channels, and leaves all others alone. It returns the channels whose
+// capture it ended.
+func (m *Manager) Apply(a Assignment) (ended []Ended) {
 	m.apply.Lock()
 	defer m.apply.Unlock()
 	wanted := make(map[string]bool)
+	var used [NumProviders]bool
 	periods := map[time.Duration]bool{}
 	for _, shard := range slices.Sorted(maps.Keys(a)) {
 		for _, ch := range a[shard] {
 			wanted[ch.PV] = true
 			m.addOrChange(shard, ch)
+			used[ch.Settings.Provider] = true
 			if ch.Settings.Mode == Scan {
 				periods[ch.Settings.Period] = true
 			}
@@ -92,10 +111,30 @@ func (m *Manager) Apply(a Assignment) {
 	}
 	for _, c := range m.snapshot() {
 		if !wanted[c.pv] {
-			m.remove(c)
+			ended = append(ended, m.remove(c))
 		}
 	}
 	m.schedule(periods)
+	m.mu.Lock()
+	m.used = used
+	m.mu.Unlock()
+	return ended
+}
+
+// Problems says why searches for captured channels may not reach all servers.
+func (m *Manager) Problems() (problems []string) {
+	m.mu.RLock()
+	used := m.used
+	m.mu.RUnlock()
+	for p, source := range m.sources {
+		if !used[p] || source == nil {
+			continue
+		}
+		if r := source.Reach(); r.Problem != "" {
+			problems = append(problems, r.Problem)
+		}
+	}
+	return problems
 }
 
 // schedule runs a clock for each scan period.
@@ -163,7 +202,7 @@ func (m *Manager) leaveShardLocked(c *channel) {
 }
 
 // remove ends the capture of a channel.
-func (m *Manager) remove(c *channel) {
+func (m *Manager) remove(c *channel) Ended {
 	c.close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,6 +211,7 @@ func (m *Manager) remove(c *channel) {
 	m.gone.add(c)
 	delete(m.channels, c.pv)
 	m.leaveShardLocked(c)
+	return Ended{PV: c.pv, Group: c.group, Shard: c.shard, Time: m.now()}
 }
 
 // InShard returns the PVs that are captured in a shard.
@@ -208,19 +248,20 @@ func (m *Manager) ShardStatus(shard int) (s ShardStatus) {
 	channels := slices.Collect(maps.Keys(m.shards[shard]))
 	m.mu.RUnlock()
 	s.Channels = len(channels)
-	steady := m.now() - int64(SteadyAfter)
+	steady := m.instant().Monotonic - SteadyAfter
 	for _, c := range channels {
 		c.mu.Lock()
 		s.States[c.state]++
 		switch {
-		case c.since > steady || c.state == Paused:
+		case c.changed > steady || c.state == Paused:
 		case c.state == Connected || c.state == Unsupported:
 			s.SteadilyConnected++
 		default:
 			s.Unreachable++
 		}
-		s.Rate += c.rate.perSecond
-		s.BytesPerSecond += c.rate.perSecond * float64(c.filter.size())
+		rate := c.rateLocked()
+		s.Rate += rate
+		s.BytesPerSecond += rate * float64(c.filter.size())
 		c.mu.Unlock()
 	}
 	return s
@@ -235,6 +276,23 @@ func (m *Manager) Shard(pv string) (shard int, captured bool) {
 		return 0, false
 	}
 	return c.shard, true
+}
+
+// ConnectedSince returns the time in ns since 1970 since which a PV has been connected without
+// interruption, or 0 if it is not connected or not captured.
+func (m *Manager) ConnectedSince(pv string) int64 {
+	m.mu.RLock()
+	c := m.channels[pv]
+	m.mu.RUnlock()
+	if c == nil {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != Connected {
+		return 0
+	}
+	return c.since
 }
 
 // Retention returns how long the samples of a PV are kept, and false if the PV is not
@@ -300,16 +358,20 @@ func (m *Manager) Statuses() iter.Seq[Status] {
 	}
 }
 
-// Close ends the capture of all channels. Their samples stay in the shard journals.
-func (m *Manager) Close() {
+// Close ends the capture of all channels. Their samples stay in the shard journals. It returns
+// the channels that were not paused.
+func (m *Manager) Close() (ended []Ended) {
 	m.apply.Lock()
 	defer m.apply.Unlock()
 	m.scans.keep(nil)
 	m.reports.keep(nil)
 	m.report()
 	for _, c := range m.snapshot() {
-		m.remove(c)
+		if e := m.remove(c); c.state != Paused {
+			ended = append(ended, e)
+		}
 	}
+	return ended
 }
 
 func (m *Manager) snapshot() []*channel {
@@ -318,8 +380,23 @@ func (m *Manager) snapshot() []*channel {
 	return slices.Collect(maps.Values(m.channels))
 }
 
+// maxAbsences is the maximum number of marks per report about channels that do not connect. The
+// others wait for the next report. So the queue of marks has room if no IOC of many is found.
+const maxAbsences = 5000
+
 func (m *Manager) report() {
+	left := maxAbsences
+	var heard []clock.Heard
 	for _, c := range m.snapshot() {
-		c.report()
+		h, marked := c.report(left > 0)
+		if marked {
+			left--
+		}
+		if h.Time != 0 && m.heard != nil {
+			heard = append(heard, h)
+		}
+	}
+	if m.heard != nil {
+		m.heard(heard)
 	}
 }

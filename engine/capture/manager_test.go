@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
@@ -29,6 +31,7 @@ type script struct {
 	sinks map[string]Sink
 	opts  map[string]SubscribeOptions
 	calls []string
+	wrong string // see Reach.Problem
 }
 
 func newScript() *script {
@@ -49,6 +52,8 @@ func (s *script) Subscribe(pv string, opts SubscribeOptions, sink Sink) Subscrip
 }
 
 func (s *script) Close() error { return nil }
+
+func (s *script) Reach() Reach { return Reach{Asked: "by UDP 10.0.0.1:5064", Problem: s.wrong} }
 
 func (s scripted) Close() {
 	s.s.mu.Lock()
@@ -103,19 +108,22 @@ func (n *notes) Metadata(pv string, at int64, m *sample.Metadata) {
 	n.since[pv] = at
 }
 
-// sunk is a store that acknowledges everything and keeps nothing.
-type sunk struct{}
+// ackStore is a store that acknowledges everything and keeps nothing.
+type ackStore struct{}
 
-func (sunk) Claims(context.Context, int) ([]store.Claim, error) { return nil, nil }
-func (sunk) PutClaim(context.Context, store.Claim) error        { return nil }
-func (sunk) PutJournal(context.Context, store.JournalRow) error { return nil }
+func (ackStore) Claims(context.Context, int) ([]store.Claim, error) { return nil, nil }
+func (ackStore) PutClaim(context.Context, store.Claim) error        { return nil }
+func (ackStore) PutJournal(context.Context, store.JournalRow) error { return nil }
 
+// rig is a Manager with scripted sources and a record of its marks.
 type rig struct {
 	*Manager
 	source   *script // of Channel Access
 	pva      *script
 	marks    *notes
 	journals []*journal.ShardJournal
+	skew     atomic.Int64 // what the engine's clock shows too much, in ns
+	heard    atomic.Pointer[[]clock.Heard]
 }
 
 // inManager runs a test of a manager with two shards in fake time.
@@ -124,7 +132,7 @@ func inManager(t *testing.T, f func(r *rig)) {
 		mem := journal.NewMemory(1 << 20)
 		r := &rig{source: newScript(), pva: newScript(), marks: &notes{meta: map[string][]*sample.Metadata{}, since: map[string]int64{}}}
 		ctx, cancel := context.WithCancel(t.Context())
-		cfg := &journal.Config{Store: sunk{}, Flush: time.Second / 2, RowBytes: 4096, Memory: mem,
+		cfg := &journal.Config{Store: ackStore{}, Flush: time.Second / 2, RowBytes: 4096, Memory: mem,
 			Lost: r.marks.Add, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)}
 		var wg sync.WaitGroup
 		for i := range 2 {
@@ -132,7 +140,14 @@ func inManager(t *testing.T, f func(r *rig)) {
 			r.journals = append(r.journals, j)
 			wg.Go(func() { j.Run(ctx, t.Context()) })
 		}
-		r.Manager = NewManager(Config{Sources: Sources{CA: r.source, PVA: r.pva}, ShardJournal: func(s int) *journal.ShardJournal { return r.journals[s] },
+		right := clock.New(clock.Config{})
+		now := func() clock.Instant {
+			at := right.Now()
+			shown := clock.At(at.Now + r.skew.Load())
+			shown.Monotonic = at.Monotonic
+			return shown
+		}
+		r.Manager = NewManager(Config{Now: now, Heard: func(all []clock.Heard) { r.heard.Store(&all) }, Sources: Sources{CA: r.source, PVA: r.pva}, ShardJournal: func(s int) *journal.ShardJournal { return r.journals[s] },
 			Marks: r.marks, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 		defer func() {
 			r.Close()
@@ -307,6 +322,33 @@ func TestShardStatusSumsUpRates(t *testing.T) {
 			t.Errorf("a channel that was never connected: %+v", got)
 		}
 	})
+}
+
+// The rate of a channel is 0 as soon as the channel is disconnected or paused.
+func TestChannelsThatAreNotConnectedHaveNoRate(t *testing.T) {
+	for name, end := range map[string]func(*rig, Sink){
+		"disconnected": func(_ *rig, sink Sink) { sink.Disconnected(errors.New("the IOC has stopped")) },
+		"paused": func(r *rig, _ Sink) {
+			r.Apply(Assignment{0: groupOf(Settings{Paused: true}, "A")})
+		},
+	} {
+		inManager(t, func(r *rig) {
+			r.Apply(Assignment{0: groupOf(Settings{}, "A")})
+			sink := r.connect("A", sample.Float64)
+			for i := range 60 {
+				testclock.Advance(time.Second)
+				s := val(time.Now().UnixNano(), float64(i))
+				sink.Sample(&s)
+			}
+			if st := r.status(t, "A"); st.Rate < 0.5 {
+				t.Fatalf("%s: the rate before is %v", name, st.Rate)
+			}
+			end(r, sink)
+			if st, sum := r.status(t, "A"), r.ShardStatus(0); st.Rate != 0 || sum.Rate != 0 || sum.BytesPerSecond != 0 {
+				t.Errorf("%s: the rate is %v, and of the shard %v with %v bytes/s", name, st.Rate, sum.Rate, sum.BytesPerSecond)
+			}
+		})
+	}
 }
 
 func TestTotalsIncludeRemovedChannels(t *testing.T) {

@@ -58,6 +58,8 @@ var (
 	descChannels   = prometheus.NewDesc("varve_capture_channels", "Channels by state.", []string{"state"}, nil)
 	descProperties = prometheus.NewDesc("varve_capture_properties",
 		"Fields of records that are subscribed to for metadata, besides the channels.", nil, nil)
+	descProblems = prometheus.NewDesc("varve_capture_search_problems",
+		"Protocols whose searches may not reach all servers: no addresses, or host names that cannot be resolved. /readyz says which.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -67,6 +69,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descSuspected
 	ch <- descChannels
 	ch <- descProperties
+	ch <- descProblems
 }
 
 // Collect implements prometheus.Collector.
@@ -78,6 +81,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(descSuspected, prometheus.CounterValue, float64(t.Suspected))
 	ch <- prometheus.MustNewConstMetric(descProperties, prometheus.GaugeValue, float64(t.Properties))
+	ch <- prometheus.MustNewConstMetric(descProblems, prometheus.GaugeValue, float64(len(c.m.Problems())))
 	for s, n := range t.States {
 		ch <- prometheus.MustNewConstMetric(descChannels, prometheus.GaugeValue, float64(n), State(s).String())
 	}

@@ -34,25 +34,43 @@ type property struct {
 	value  sample.Sample
 	of     sample.Type // type of value; Unknown if there is no value yet
 	never  bool        // values of its type cannot be archived
+	since  int64       // when the subscription began, ns since 1970
+	cause  string      // why a server that was found does not provide the property
 }
 
 // Connected implements Sink.
 func (p *property) Connected(info ChannelInfo) {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
-	p.typ, p.never = info.Type, info.Type == sample.Unknown
+	p.typ, p.never, p.cause = info.Type, info.Type == sample.Unknown, ""
+	if p.never {
+		p.cause = "values of type " + info.TypeName + " cannot be archived"
+	}
 }
 
 // Sample implements Sink.
 func (p *property) Sample(s *sample.Sample) {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
+	p.setLocked(s)
+}
+
+// setLocked sets the value, and reports whether it differs from the value before.
+func (p *property) setLocked(s *sample.Sample) (differs bool) {
 	head := s.Bytes[:min(len(s.Bytes), maxPropertyBytes)]
 	if p.of == p.typ && p.value.Word == s.Word && bytes.Equal(p.value.Bytes, head) {
-		return
+		return false
 	}
 	p.value.Word, p.value.Bytes, p.of = s.Word, append(p.value.Bytes[:0], head...), p.typ
 	p.c.scheduleMetadataLocked()
+	return true
+}
+
+// Checked implements Sink.
+func (p *property) Checked(s *sample.Sample) (differs bool) {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	return p.setLocked(s)
 }
 
 // Metadata implements Sink.
@@ -72,7 +90,30 @@ func (p *property) Dropped(sample.Reason, uint64) {}
 func (p *property) Suspect(int64, int64) {}
 
 // Disconnected implements Sink. The property keeps its last known value.
-func (p *property) Disconnected(error) {}
+func (p *property) Disconnected(cause error) {
+	if cause == nil {
+		return
+	}
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	p.cause = cause.Error()
+}
+
+// missingLocked returns the properties that have no value although the channel has been
+// connected for a while.
+func (c *channel) missingLocked() (missing []MissingProperty) {
+	for _, p := range c.props.all {
+		if c.state != Connected || p.of != sample.Unknown || c.m.now()-max(c.since, p.since) < int64(markAfter) {
+			continue
+		}
+		m := MissingProperty{p.name, p.cause}
+		if source := c.m.sources[c.filter.set.Provider]; m.Cause == "" && source != nil {
+			m.Cause = source.Reach().text()
+		}
+		missing = append(missing, m)
+	}
+	return missing
+}
 
 // known reports whether all that is needed to show the value has arrived.
 func (p *property) known() bool {
@@ -114,7 +155,7 @@ func (c *channel) subscribeProperties(set *Settings, anew bool) {
 
 // subscribeTo subscribes to a property if there is a source for its provider.
 func (c *channel) subscribeTo(name string, provider Provider) *property {
-	p := &property{c: c, name: name, sub: nothing{}}
+	p := &property{c: c, name: name, sub: nothing{}, since: c.m.now()}
 	if source := c.m.sources[provider]; source != nil {
 		p.sub = source.Subscribe(pvname.Record(c.pv)+"."+name, SubscribeOptions{Events: EventValue}, p)
 	}

@@ -1,20 +1,48 @@
 package capture
 
 import (
+	"errors"
+
 	"varve.dev/varve/engine/sample"
 )
+
+// ErrAccessDenied is in the cause of Sink.Disconnected if the server denies read access.
+var ErrAccessDenied = errors.New("the server denies read access")
 
 // Source is a client of one protocol: engine/ca, engine/pva.
 type Source interface {
 	// Subscribe starts to search for a channel and monitors it whenever it is connected.
 	// It returns at once. The sink is notified until the subscription is closed.
 	Subscribe(name string, opts SubscribeOptions, sink Sink) Subscription
+	// Reach says where the source searches for channels.
+	Reach() Reach
 	// Close ends all subscriptions and waits for the source's goroutines.
 	Close() error
 }
 
 // Sources holds the source of each provider, or nil if there is none.
 type Sources [NumProviders]Source
+
+// Reach says where a source searches for channels.
+type Reach struct {
+	// Asked has the addresses that the source asks, for users. It is empty if there are none.
+	Asked string
+	// Problem says why searches may not reach all servers, and what the user can do. It is
+	// empty if there is no problem.
+	Problem string
+}
+
+// text explains to users why a channel is not found.
+func (r Reach) text() string {
+	text := "no server has answered; asked " + r.Asked
+	if r.Asked == "" {
+		text = "no server is asked"
+	}
+	if r.Problem != "" {
+		text += "; " + r.Problem
+	}
+	return text
+}
 
 // SubscribeOptions are the filters that a protocol can apply at the server.
 type SubscribeOptions struct {
@@ -51,6 +79,10 @@ type Sink interface {
 	Connected(info ChannelInfo)
 	// Sample delivers an update. s and its bytes are valid until it returns.
 	Sample(s *sample.Sample)
+	// Checked delivers the value that the source has read because no update has arrived for a
+	// long time. It reports whether the value differs from the last sample. Then updates may be
+	// lost, and the sink handles the value like an update.
+	Checked(s *sample.Sample) (differs bool)
 	// Metadata delivers the channel's metadata, after connecting and on changes.
 	// The sink may keep m.
 	Metadata(m *sample.Metadata)
@@ -59,7 +91,8 @@ type Sink interface {
 	// Suspect reports that the server may have dropped updates between two times, in ns
 	// since 1970: the circuit stalled, and the protocol does not report lost updates.
 	Suspect(from, to int64)
-	// Disconnected reports that no more updates arrive. cause explains it to users.
+	// Disconnected reports that no more updates arrive, or that a server was found but does not
+	// provide the channel. cause explains it to users.
 	Disconnected(cause error)
 }
 

@@ -33,6 +33,12 @@ func (s State) String() string { return stateNames[s] }
 // maxLast is the largest value in a Status, in bytes. Lists of statuses are long.
 const maxLast = 4 << 10
 
+// MissingProperty is a field of the record that is kept with the metadata but has no value.
+type MissingProperty struct {
+	Name  string `json:"name"`
+	Cause string `json:"cause"` // why it has no value
+}
+
 // Status is a snapshot of one channel, for users and APIs.
 type Status struct {
 	PV       string
@@ -41,9 +47,19 @@ type Status struct {
 	State    State
 	// Since is when the state began, ns since 1970.
 	Since int64
-	// Cause says why the channel is not connected, if known.
+	// Cause says why no samples of the channel arrive. It is empty if the channel is connected.
 	Cause string
-	Host  string
+	// Absent is the kind of the cause, as of a mark: Searching, Refused, AccessDenied,
+	// Disconnected or Paused. It is 0 if the channel is connected or unsupported. AbsentSince is
+	// when the cause began, ns since 1970.
+	Absent      sample.MarkKind
+	AbsentSince int64
+	// Silent means that the channel is connected, but no value has arrived since it connected a
+	// while ago.
+	Silent bool
+	// Missing has the properties without a value.
+	Missing []MissingProperty
+	Host    string
 	// Type is the type of the samples. It is Unknown before the first connection, and if
 	// values of the channel's type, TypeName, cannot be archived.
 	Type     sample.Type
@@ -52,7 +68,8 @@ type Status struct {
 	// Sampling describes the settings in force for users: "Monitor", "Scan 10s".
 	Sampling  string
 	Retention store.Retention
-	// Rate is the number of samples received per second, smoothed over about half a minute.
+	// Rate is the number of samples received per second, smoothed over about half a minute. It is
+	// 0 while the channel is not connected.
 	Rate float64
 	// Connects counts connections; LostConnections counts those that were lost.
 	Connects, LostConnections uint64

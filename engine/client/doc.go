@@ -23,6 +23,9 @@
 //   - The client probes the address of the lost server by TCP (search.Prober), because beacons
 //     do not reach pods.
 //
+// A client uses an answer to a search only if it comes from a host that got the search: see
+// Origin. The numbers of channels in searches are random, so that other hosts cannot answer.
+//
 // A client has one goroutine that searches, one that receives datagrams, one that resolves host
 // names, one per name server, one per lost server, two per circuit, and those of the protocol.
 // Close ends them all.

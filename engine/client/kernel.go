@@ -3,12 +3,14 @@ package client
 import (
 	"context"
 	"iter"
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
 	"time"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/loglimit"
 	"varve.dev/varve/engine/search"
 )
 
@@ -31,6 +33,9 @@ type Protocol struct {
 	HandleDatagram func(datagram []byte, from netip.Addr)
 }
 
+// warnEvery is the minimum time between two warnings with the same message.
+const warnEvery = 10 * time.Second
+
 // Kernel has the channels of a client, searches for their servers, and keeps the circuits to
 // these servers. Its methods may be called from any goroutine.
 type Kernel struct {
@@ -40,16 +45,19 @@ type Kernel struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup // of every goroutine
+	warnings *slog.Logger   // limits the rate of warnings that a host can cause
 
 	socket      *search.Socket
 	nameServers *search.NameServers
 	loop        *search.Loop
+	checks      checkBudget
 
 	mu         sync.Mutex
-	lastID     uint32
+	warned     bool                // that there is nowhere to search
 	channels   map[uint32]*Channel // by their numbers in searches
 	queue      search.Queue        // the names for which the client searches
 	circuits   map[netip.AddrPort]Circuit
+	perHost    map[netip.Addr]int // number of circuits by host
 	penalties  search.Penalties
 	prober     *search.Prober
 	duplicates search.Duplicates
@@ -63,8 +71,10 @@ func New(config Config, protocol Protocol, metrics *Metrics) (*Kernel, error) {
 		channels:   map[uint32]*Channel{},
 		queue:      search.NewQueue(protocol.SearchHeader, protocol.SearchSize),
 		circuits:   map[netip.AddrPort]Circuit{},
+		perHost:    map[netip.Addr]int{},
 		penalties:  search.Penalties{},
 		duplicates: search.Duplicates{Log: config.Log, Found: metrics.Duplicates},
+		warnings:   slog.New(loglimit.New(config.Log.Handler(), warnEvery)),
 	}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	k.loop = search.NewLoop(k.nextSearch, k.searchRound)
@@ -74,7 +84,13 @@ func New(config Config, protocol Protocol, metrics *Metrics) (*Kernel, error) {
 			circuit, found := k.circuits[server]
 			return circuit, found
 		},
-		Connected: func(server netip.AddrPort, conn net.Conn) { k.startLocked(server, conn) },
+		Connected: func(server netip.AddrPort, conn net.Conn) {
+			if k.refuseLocked(server) != accepted {
+				_ = conn.Close() // no data was sent
+				return
+			}
+			k.startLocked(server, conn)
+		},
 	})
 	var err error
 	if k.nameServers, err = k.newNameServers(); err != nil {
@@ -101,6 +117,9 @@ func (k *Kernel) Socket() *search.Socket { return k.socket }
 // Context returns a context that ends when Close begins.
 func (k *Kernel) Context() context.Context { return k.ctx }
 
+// Warnings returns a log whose warnings have a limited rate.
+func (k *Kernel) Warnings() *slog.Logger { return k.warnings }
+
 // Go runs a function on a goroutine that Close waits for.
 func (k *Kernel) Go(f func()) { k.wg.Go(f) }
 
@@ -113,14 +132,20 @@ func (k *Kernel) Subscribe(name string, options capture.SubscribeOptions, sink c
 		ch.closed.Store(true)
 		return ch
 	}
-	k.lastID++ // wraps after four billion channels, and the numbers of open channels stay in use
-	for k.channels[k.lastID] != nil {
-		k.lastID++
-	}
-	ch.entry.Name, ch.entry.ID = name, k.lastID
-	k.channels[k.lastID] = ch
+	ch.entry.Name, ch.entry.ID = name, k.freeNumberLocked()
+	k.channels[ch.entry.ID] = ch
 	k.enqueueLocked(ch, time.Now())
 	return ch
+}
+
+// freeNumberLocked returns a random number that no channel has. Hosts that did not get the
+// searches for a channel cannot guess its number, and thus cannot answer for it.
+func (k *Kernel) freeNumberLocked() uint32 {
+	for {
+		if id := search.RandomNumber(); k.channels[id] == nil {
+			return id
+		}
+	}
 }
 
 // Close ends all subscriptions and waits for all goroutines.
@@ -138,6 +163,10 @@ func (k *Kernel) Close() {
 // enqueueLocked puts a channel into the search queue.
 func (k *Kernel) enqueueLocked(ch *Channel, due time.Time) {
 	ch.Enter(Searching)
+	if !k.warned && k.socket.To.Empty() && len(k.nameServers.List()) == 0 {
+		k.warned = true
+		k.config.Log.Warn("there are no addresses to search, so no channel can be found")
+	}
 	k.queue.Add(&ch.entry, due)
 	k.loop.Wake()
 }
@@ -185,51 +214,6 @@ func (k *Kernel) SearchAgain(ch *Channel) {
 	k.prober.AddLocked(&ch.entry)
 }
 
-// Answer is an answer to a search. It says that a server has a channel.
-type Answer struct {
-	ID     uint32         // the channel's number in searches
-	Server netip.AddrPort // the address to connect to
-	// Identity is the same for all addresses of a server. It is empty if the protocol has no
-	// such identity.
-	Identity string
-	// Minor is the server's minor revision of Channel Access, or 0 if it is unknown.
-	Minor uint16
-}
-
-// Found takes a channel from the search and attaches it to the circuit to the server that has
-// the channel. The caller must not hold the lock of any circuit, because Found locks the
-// circuit to this server.
-func (k *Kernel) Found(a Answer) {
-	circuit, ch := k.assign(a)
-	if circuit != nil && !circuit.Attach(ch, a) {
-		k.SearchAgain(ch)
-	}
-}
-
-// assign gives the channel of an answer to the circuit to its server. circuit is nil if the
-// client does not search for the channel, or if the server has a penalty.
-func (k *Kernel) assign(a Answer) (circuit Circuit, ch *Channel) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	ch = k.channels[a.ID]
-	if ch == nil || ch.closed.Load() || a.Server.Port() == 0 {
-		return nil, nil
-	}
-	if ch.circuit != nil {
-		used := ch.circuit.link()
-		if a.Identity == "" || a.Identity != used.identity { // otherwise this is another address of the same server
-			k.duplicates.Report(&ch.entry, used.Server, a.Server)
-		}
-		return nil, nil
-	}
-	if circuit = k.circuitLocked(a.Server); circuit == nil {
-		return nil, nil
-	}
-	circuit.link().identity = a.Identity
-	k.assignLocked(ch, circuit)
-	return circuit, ch
-}
-
 // assignLocked takes a channel from the search and gives it to a circuit. The caller must then
 // call Attach.
 func (k *Kernel) assignLocked(ch *Channel, to Circuit) {
@@ -268,23 +252,12 @@ func (k *Kernel) Reattach(names []*search.Entry, circuit Circuit) {
 	}
 }
 
-// circuitLocked returns the circuit to a server, and starts one if there is none. It returns
-// nil while the server has a penalty. The client must not be closed.
-func (k *Kernel) circuitLocked(server netip.AddrPort) Circuit {
-	if existing := k.circuits[server]; existing != nil {
-		return existing
-	}
-	if k.penalties.Active(server, time.Now()) {
-		return nil
-	}
-	return k.startLocked(server, nil)
-}
-
 // startLocked starts a circuit to a server that has no circuit. The circuit uses conn, or
 // connects by itself if conn is nil.
 func (k *Kernel) startLocked(server netip.AddrPort, conn net.Conn) Circuit {
 	circuit := k.protocol.NewCircuit(NewLink(k, server, conn))
 	k.circuits[server] = circuit
+	k.perHost[server.Addr()]++
 	k.prober.CircuitStartedLocked(server)
 	k.wg.Go(func() { circuit.link().run(circuit) })
 	return circuit
@@ -297,6 +270,9 @@ func (k *Kernel) circuitEnded(server netip.AddrPort, life time.Duration, blame b
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.circuits, server)
+	if k.perHost[server.Addr()]--; k.perHost[server.Addr()] == 0 {
+		delete(k.perHost, server.Addr())
+	}
 	if blame {
 		k.penalties.Ended(server, life, time.Now())
 	}

@@ -59,6 +59,8 @@ type Link struct {
 	Host   string // Server as text, for sinks
 	// Outbox has the requests to the server.
 	Outbox *wire.Outbox
+	// Inbox has the bytes from the server that are not handled yet. It is nil before Read.
+	Inbox *wire.Buffer
 
 	kernel *Kernel
 	// ctx ends with the circuit. Its cause is the first cause given to cancel.
@@ -126,7 +128,10 @@ func (l *Link) serve(c Circuit) (life time.Duration, err error) {
 		defer close(written)
 		l.cancel(c.Write(conn))
 	}()
+	account := l.kernel.config.ReceiveMemory.Open(l.cancel, l.ctx.Done())
+	l.Inbox = wire.NewBuffer(account)
 	l.cancel(c.Read(conn))
+	account.Close()
 	<-written
 	if stop() {
 		_ = conn.Close()
@@ -168,6 +173,16 @@ func (l *Link) Flush(conn net.Conn, spare []byte) ([]byte, error) {
 	}
 	l.kernel.metrics.SentBytes.Add(float64(len(b)))
 	return b, nil
+}
+
+// MakeRoom makes room in Inbox after used bytes were handled: see wire.Buffer.Used. It returns
+// how long it waited for memory.
+func (l *Link) MakeRoom(used, need int, besides wire.Besides) (time.Duration, error) {
+	waited, err := l.Inbox.Used(used, need, besides)
+	if waited > 0 {
+		l.kernel.metrics.ReceiveWaits.Add(waited.Seconds())
+	}
+	return waited, err
 }
 
 // ReadError returns the cause with which a circuit ends when a read fails with err.

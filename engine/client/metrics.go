@@ -19,6 +19,7 @@ type Metrics struct {
 	Events          prometheus.Counter
 	ReceivedBytes   prometheus.Counter
 	SentBytes       prometheus.Counter
+	ReceiveWaits    prometheus.Counter
 	Searches        prometheus.Counter
 	Datagrams       prometheus.Counter
 	DatagramErrors  prometheus.Counter
@@ -27,6 +28,8 @@ type Metrics struct {
 	Probes          prometheus.Counter
 	Beacons         prometheus.Counter
 	dropped         [sample.NumReasons]prometheus.Counter
+	refused         [numRefusals]prometheus.Counter // answers, by reason
+	checks          [numCheckResults]prometheus.Counter
 }
 
 // NewMetrics returns the metrics of a protocol. Their names begin with varve_SUBSYSTEM_.
@@ -40,6 +43,7 @@ func NewMetrics(subsystem, datagramErrors string, reasons ...sample.Reason) *Met
 	m.Events = m.Counter("events_total", "Updates received from servers.")
 	m.ReceivedBytes = m.Counter("received_bytes_total", "Bytes received on circuits.")
 	m.SentBytes = m.Counter("sent_bytes_total", "Bytes sent on circuits.")
+	m.ReceiveWaits = m.Counter("receive_wait_seconds_total", "Time in which circuits were not read, because the memory for receiving was in use.")
 	m.Searches = m.Counter("searches_total", "Channel names searched for, repeated searches included.")
 	m.Datagrams = m.Counter("search_datagrams_total", "UDP datagrams of searches sent.")
 	m.DatagramErrors = m.Counter(datagramErrors, "UDP datagrams that could not be sent or received.")
@@ -59,7 +63,20 @@ func NewMetrics(subsystem, datagramErrors string, reasons ...sample.Reason) *Met
 	for _, reason := range reasons {
 		m.dropped[reason] = drops.WithLabelValues(reason.String())
 	}
-	m.all = append(m.all, states, drops)
+	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "varve", Subsystem: subsystem, Name: "search_answers_dropped_total", Help: "Answers to searches that the client did not use, by reason.",
+	}, []string{"reason"})
+	for r := refusal(1); r < numRefusals; r++ {
+		m.refused[r] = answers.WithLabelValues(refusalNames[r])
+	}
+	checks := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "varve", Subsystem: subsystem, Name: "subscription_checks_total",
+		Help: "Checks of channels without updates, by result: same value, changed without an update and subscribed again, healed by that, failed, unanswered.",
+	}, []string{"result"})
+	for r := range m.checks {
+		m.checks[r] = checks.WithLabelValues(checkResults[r])
+	}
+	m.all = append(m.all, states, drops, answers, checks)
 	return m
 }
 

@@ -9,14 +9,15 @@ import (
 
 // newSocket returns the socket for searches by UDP.
 func (k *Kernel) newSocket() (*search.Socket, error) {
-	var broadcasts []netip.Addr
-	var err error
-	if k.config.AutoAddrList {
-		if broadcasts, err = search.Broadcasts(); err != nil {
-			return nil, err
-		}
+	subnets, err := search.Subnets()
+	if err != nil {
+		return nil, err
 	}
-	to, err := search.NewDestinations(k.config.AddrList, k.protocol.SearchPort, k.config.Resolve, broadcasts...)
+	var broadcasts []netip.Addr
+	if k.config.AutoAddrList {
+		broadcasts = search.Broadcasts(subnets)
+	}
+	to, err := search.NewDestinations(k.config.AddrList, k.protocol.SearchPort, k.config.Resolve, subnets, broadcasts...)
 	if err != nil {
 		return nil, err
 	}

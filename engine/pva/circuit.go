@@ -32,6 +32,7 @@ var errSilent = errors.New("the server does not answer")
 type circuit struct {
 	*client.Link
 	client *Client
+	began  time.Time
 	order  atomic.Uint32 // proto.FlagBig if the server requests it
 
 	// mu guards the following fields. The circuit holds it while it calls a sink. batch locks
@@ -43,6 +44,7 @@ type circuit struct {
 	free    []uint32 // free slots
 	layouts map[string]*layout
 	types   proto.Types // types to which the server has given numbers
+	checks  client.Checks
 
 	// inbound belongs to the current batch, and to messages that continue in the next batch.
 	inbound
@@ -67,7 +69,7 @@ type inbound struct {
 }
 
 func newCircuit(owner *Client, link *client.Link) *circuit {
-	return &circuit{Link: link, client: owner, layouts: map[string]*layout{}}
+	return &circuit{Link: link, client: owner, began: time.Now(), layouts: map[string]*layout{}, checks: owner.kernel.NewChecks()}
 }
 
 // flags returns the flags of messages to the server. They have the byte order of the server.
@@ -92,17 +94,20 @@ func (c *circuit) RequestLost(names []*search.Entry) { c.client.kernel.Reattach(
 func (c *circuit) SendSearches(batches []search.Batch) {
 	c.Send(func(dst []byte) []byte {
 		for _, b := range batches {
-			dst = appendBatch(dst, b, c.client.udp.sequence.Add(1), netip.AddrPort{}, c.flags())
+			dst = appendBatch(dst, b, netip.AddrPort{}, c.flags())
 		}
 		return dst
 	})
 }
 
 // Write implements client.Circuit. Servers drop silent clients, so Write sends an ECHO twice
-// per ConnTimeout. The answer shows that the server is alive.
+// per ConnTimeout. The answer shows that the server is alive. Write also checks channels without
+// updates.
 func (c *circuit) Write(conn net.Conn) (err error) {
 	echo := time.NewTicker(c.client.config.ConnTimeout / 2)
 	defer echo.Stop()
+	ticks, stop := c.client.kernel.CheckTicks()
+	defer stop()
 	var b []byte
 	for {
 		select {
@@ -110,6 +115,8 @@ func (c *circuit) Write(conn net.Conn) (err error) {
 			return nil
 		case <-echo.C:
 			c.Send(func(dst []byte) []byte { return proto.End(proto.Begin(dst, proto.CmdEcho, c.flags()), len(dst)) })
+		case now := <-ticks:
+			c.checkQuiet(now)
 		case <-c.Outbox.Wake():
 			if b, err = c.Flush(conn, b); err != nil {
 				return err
@@ -120,13 +127,12 @@ func (c *circuit) Write(conn net.Conn) (err error) {
 
 // Read implements client.Circuit.
 func (c *circuit) Read(conn net.Conn) error {
-	var buf wire.Buffer
 	wait := loginTimeout
 	for {
 		if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
 			return c.ReadError(err)
 		}
-		n, err := conn.Read(buf.Free())
+		n, err := conn.Read(c.Inbox.Free())
 		switch {
 		case n > 0: // the next read returns the error again
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -135,15 +141,31 @@ func (c *circuit) Read(conn net.Conn) error {
 			return c.ReadError(err)
 		}
 		c.client.metrics.ReceivedBytes.Add(float64(n))
-		used, need, ready, err := c.batch(buf.Filled(n))
+		used, need, ready, err := c.batch(c.Inbox.Filled(n))
 		if err != nil {
 			return c.ReadError(err)
 		}
-		buf.Used(used, need)
+		if err := c.makeRoom(used, need); err != nil {
+			return err
+		}
 		if ready {
 			wait = c.client.config.ConnTimeout
 		}
 	}
+}
+
+// makeRoom makes room for the next read after used bytes were handled. A frame of need bytes
+// follows.
+func (c *circuit) makeRoom(used, need int) error {
+	c.scratch = c.Inbox.Trim(c.scratch)
+	if !c.segments.open {
+		c.segments.payload = c.Inbox.Trim(c.segments.payload)
+	}
+	waited, err := c.MakeRoom(used, need, wire.Besides{
+		Bytes: cap(c.scratch) + cap(c.segments.payload), Unfinished: c.segments.open,
+	})
+	c.partial.Waited(waited)
+	return err
 }
 
 // batch handles all complete frames of b. It returns the number of bytes of these frames. If
@@ -155,7 +177,7 @@ func (c *circuit) batch(b []byte) (used, need int, ready bool, err error) {
 	c.stalls.noteRead(c.now)
 	used, need, err = c.framesLocked(b)
 	if err == nil {
-		err = c.notePartial(used, len(b)-used)
+		err = c.notePartial(used, len(b)-used, need)
 	}
 	ready = c.ready
 	answers := c.answers
@@ -176,10 +198,12 @@ func (c *circuit) batch(b []byte) (used, need int, ready bool, err error) {
 }
 
 // notePartial records how many of the received bytes belong to complete frames, and how many
-// follow. A message whose segments are not complete counts as an incomplete frame.
-func (c *circuit) notePartial(used, rest int) error {
+// belong to a frame of need bytes. A message whose segments are not complete counts as an
+// incomplete frame.
+func (c *circuit) notePartial(used, rest, need int) error {
+	grace := c.client.config.ConnTimeout
 	if c.segments.open {
-		return c.partial.Came(c.now, 0, 1)
+		return c.partial.Came(c.now, 0, 1, wire.FrameTime(grace, len(c.segments.payload)+need))
 	}
-	return c.partial.Came(c.now, used, rest)
+	return c.partial.Came(c.now, used, rest, wire.FrameTime(grace, need))
 }

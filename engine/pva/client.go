@@ -59,6 +59,9 @@ func (c *Client) Subscribe(name string, opts capture.SubscribeOptions, sink capt
 	return c.kernel.Subscribe(name, opts, sink)
 }
 
+// Reach implements capture.Source.
+func (c *Client) Reach() capture.Reach { return c.kernel.Reach("EPICS_PVA") }
+
 // Close implements capture.Source.
 func (c *Client) Close() error {
 	c.beacons.close()

@@ -30,4 +30,8 @@
 //   - for the time in which a frame arrived, if the circuit ended before the end of the frame.
 //     The client never read the updates that the server sent after the frame. If the length of
 //     the frame is wrong, it took these updates for a part of the frame.
+//
+// If a channel has had no update for Config.CheckEvery, the client starts its monitor again. If the
+// first update differs from the last sample, the old monitor may have been dead, and the client
+// reports a possible loss. If the server does not answer, the channel is lost.
 package pva

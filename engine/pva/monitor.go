@@ -45,16 +45,20 @@ func (c *circuit) handleMonitor(o proto.Order, payload []byte) {
 		return
 	}
 	c.events++
-	if s.state != slotOpen {
+	if s.state != slotOpen && !s.renewed {
 		c.skipUpdate(s, &r)
 		return
 	}
-	c.acknowledge(s, a.IOID)
+	if !s.renewed {
+		c.acknowledge(s, a.IOID)
+	}
 	if s.stale { // requests the whole value again
 		c.skipUpdate(s, &r)
 		c.drop(s, sample.TooLarge)
-		c.start(s, a.IOID)
-		s.stale = false
+		if !s.renewed {
+			c.start(s, a.IOID)
+			s.stale = false
+		}
 		return
 	}
 	changes := c.update(s, &r)
@@ -121,8 +125,12 @@ func (c *circuit) deliver(s *slot, changes role) {
 	if !c.overrun.Empty() && c.overran(l) {
 		c.drop(s, sample.Overrun)
 	}
-	if s.fresh {
-		changes = roleValue | roleAlarm | roleChangedMeta // includes fields whose first value is zero
+	first := s.fresh
+	if first {
+		changes |= roleValue | roleAlarm
+		if !s.kept {
+			changes |= roleChangedMeta // includes fields whose first value is zero
+		}
 		s.fresh = false
 	}
 	if changes&roleAlarm != 0 {
@@ -142,6 +150,14 @@ func (c *circuit) deliver(s *slot, changes role) {
 	if !timed {
 		c.sample.Time = c.now.UnixNano()
 		c.sample.Tag |= sample.EngineClock
+	}
+	if first && s.check == client.CheckAsked {
+		c.handleChecked(s)
+		return
+	}
+	s.seen = c.secondOf(c.now)
+	if s.check != client.CheckNone {
+		c.noteUpdate(s)
 	}
 	s.sink.Sample(&c.sample)
 }
@@ -238,6 +254,7 @@ func (c *circuit) handleInit(s *slot, id uint32, r *proto.Reader, err error) {
 
 // open connects the sink, and starts the updates of a type.
 func (c *circuit) open(s *slot, id uint32, l *layout) {
+	before := s.layout
 	c.setLayout(s, l)
 	if s.connected == sample.Unknown {
 		s.ch.Since = time.Now()
@@ -250,7 +267,10 @@ func (c *circuit) open(s *slot, id uint32, l *layout) {
 		c.Send(func(dst []byte) []byte { return proto.AppendDestroyRequest(dst, s.sid, id, c.flags()) })
 		return
 	}
-	s.record, s.tag, s.fresh, s.state = newRecord(l), 0, true, slotOpen
+	if s.kept = s.check == client.CheckAsked && before == l && !s.fresh; !s.kept {
+		s.record, s.tag = newRecord(l), 0
+	}
+	s.fresh, s.stale, s.renewed, s.state = true, false, false, slotOpen
 	if s.connected != l.typ {
 		s.connected = l.typ
 		s.ch.Enter(client.Connected)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/pva/proto"
 )
 
@@ -90,7 +91,7 @@ func (c *circuit) handleSearchResponse(r *proto.Reader) error {
 	if err != nil {
 		return malformed(proto.CmdSearchResponse, err)
 	}
-	c.answers = appendAnswers(c.answers, &s, c.Server.Addr())
+	c.answers = appendAnswers(c.answers, &s, c.Server.Addr(), client.Origin{Circuit: c.Link})
 	return nil
 }
 

@@ -66,7 +66,10 @@ func TestDatagramsHaveManyNamesAndOnlyAnswersToThemCount(t *testing.T) {
 		for _, ch := range s.Channels {
 			seen[ch.CID] = true
 		}
-		response := proto.SearchResponse{Sequence: s.Sequence + 1000, Server: netip.MustParseAddrPort("127.0.0.1:1"), Protocol: "tcp", Found: true, CIDs: []uint32{1}}
+		response := proto.SearchResponse{
+			Sequence: s.Sequence + 1000, Server: netip.MustParseAddrPort("127.0.0.1:1"), Protocol: "tcp", Found: true,
+			CIDs: []uint32{s.Channels[0].CID},
+		}
 		stale := proto.AppendSearchResponse(nil, &response, proto.FlagServer)
 		response.Sequence, response.Found = s.Sequence, false
 		absent := proto.AppendSearchResponse(nil, &response, proto.FlagServer)

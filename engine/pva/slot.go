@@ -52,6 +52,10 @@ type slot struct {
 	state   slotState
 	fresh   bool // the next update is the first, and has all fields
 	stale   bool // an update is missing, so that the record is not correct
+	check   client.CheckState
+	renewed bool   // the monitor was started again; until it is open, updates of the old one count
+	kept    bool   // the record before the first update is that of the old monitor
+	seen    uint32 // second of the circuit in which the last update arrived
 	// connected is the type with which the sink is connected, or Unknown if the sink is not
 	// connected.
 	connected sample.Type
@@ -179,7 +183,7 @@ func (c *circuit) lose(id uint32, cause error, next slotState) {
 	}
 	if s.ch != nil {
 		s.ch.SetHome(netip.AddrPort{}) // the server is up, but does not offer the channel
-		c.giveBack(s, cause, false)
+		c.giveBack(s, cause)
 	}
 	if next == slotClearing {
 		c.clear(s, id)
@@ -188,14 +192,17 @@ func (c *circuit) lose(id uint32, cause error, next slotState) {
 	c.freeSlot(s, id)
 }
 
-// giveBack disconnects the sink of a channel and returns the channel to the search. lost is
-// true if the circuit has ended. Otherwise giveBack also notifies a sink that was not
-// connected, because the cause explains why the channel does not connect.
-func (c *circuit) giveBack(s *slot, cause error, lost bool) {
+// giveBack disconnects the sink of a channel and returns the channel to the search. It also
+// notifies a sink that was not connected, because the cause explains why the channel does not
+// connect.
+func (c *circuit) giveBack(s *slot, cause error) {
 	ch := s.ch
-	connected := s.connected != sample.Unknown || s.state == slotUseless
-	if (connected || !lost) && !ch.Closed() {
+	switch {
+	case ch.Closed():
+	case s.connected != sample.Unknown || s.state == slotUseless:
 		s.sink.Disconnected(fmt.Errorf("lost %s: %w", c.Host, cause))
+	default:
+		s.sink.Disconnected(fmt.Errorf("found at %s, but not connected: %w", c.Host, cause))
 	}
 	s.ch, s.sink = nil, nil
 	c.client.kernel.SearchAgain(ch)
@@ -243,7 +250,7 @@ func (c *circuit) Release(cause error) {
 			if s.state == slotOpen && !since.IsZero() {
 				s.sink.Suspect(since.UnixNano(), now.UnixNano())
 			}
-			c.giveBack(s, cause, true)
+			c.giveBack(s, cause)
 		}
 	}
 	c.slots, c.free, c.layouts = nil, nil, nil

@@ -1,36 +1,26 @@
 package pva
 
 import (
-	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 
 	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/search"
 )
 
-const (
-	// sequenceWindow is the number of latest datagrams to which the client accepts answers.
-	sequenceWindow = 1 << 16
-	// searchFlags is the offset of the flags of a SEARCH.
-	searchFlags = proto.HeaderSize + 4
-)
+// searchFlags is the offset of the flags of a SEARCH.
+const searchFlags = proto.HeaderSize + 4
 
 // udp sends searches in datagrams and handles the answers.
 type udp struct {
 	client     *Client
-	broadcasts []netip.Addr  // broadcast addresses of this host's interfaces
-	sequence   atomic.Uint32 // number of the last SEARCH
+	broadcasts []netip.Addr // broadcast addresses of this host's interfaces
 }
 
 func newUDP(c *Client) (*udp, error) {
-	u := &udp{client: c}
-	u.sequence.Store(rand.Uint32())
-	var err error
-	u.broadcasts, err = search.Broadcasts()
-	return u, err
+	subnets, err := search.Subnets()
+	return &udp{client: c, broadcasts: search.Broadcasts(subnets)}, err
 }
 
 // sendSearches sends batches to all destinations.
@@ -40,7 +30,7 @@ func (u *udp) sendSearches(batches []search.Batch) {
 	datagrams := make([][]byte, 0, len(batches))
 	for _, b := range batches {
 		d := make([]byte, 0, search.MaxDatagram)
-		datagrams = append(datagrams, appendBatch(d, b, u.sequence.Add(1), replyTo, 0))
+		datagrams = append(datagrams, appendBatch(d, b, replyTo, 0))
 	}
 	socket.Send(datagrams, func(d []byte, to netip.Addr) {
 		d[searchFlags] = 0
@@ -52,13 +42,13 @@ func (u *udp) sendSearches(batches []search.Batch) {
 
 // appendBatch appends a SEARCH for the names of a batch. Servers send the answer to replyTo.
 // appendBatch needs no lock, because the names and numbers of entries never change.
-func appendBatch(dst []byte, b search.Batch, sequence uint32, replyTo netip.AddrPort, f proto.Flags) []byte {
+func appendBatch(dst []byte, b search.Batch, replyTo netip.AddrPort, f proto.Flags) []byte {
 	start := len(dst)
-	dst = proto.AppendSearchHead(dst, sequence, 0, replyTo, f)
-	for _, e := range b {
+	dst = proto.AppendSearchHead(dst, b.Sequence, 0, replyTo, f)
+	for _, e := range b.Entries {
 		dst = proto.AppendSearchChannel(dst, e.ID, e.Name, proto.Order(f&proto.FlagBig != 0))
 	}
-	return proto.FinishSearch(dst, start, len(b))
+	return proto.FinishSearch(dst, start, len(b.Entries))
 }
 
 // unicast reports whether an address belongs to one host.
@@ -70,8 +60,8 @@ func (u *udp) unicast(a netip.Addr) bool {
 }
 
 // handleDatagram handles the messages of one datagram. It stops at a message that does not
-// parse, and at a sequence number that does not belong to a recent search. In this case the
-// answer is for another client, or much too late.
+// parse. Every server repeats the sequence number of the search, so the address of the sender
+// does not matter.
 func (u *udp) handleDatagram(b []byte, from netip.Addr) {
 	for len(b) > 0 {
 		var h proto.Header
@@ -85,17 +75,18 @@ func (u *udp) handleDatagram(b []byte, from netip.Addr) {
 		}
 		r := proto.NewReader(payload, h.Order())
 		s, err := proto.ParseSearchResponse(&r)
-		if err != nil || u.sequence.Load()-s.Sequence >= sequenceWindow {
+		if err != nil {
 			return
 		}
-		for _, a := range appendAnswers(nil, &s, from) {
+		origin := client.Origin{Sequence: s.Sequence, Sequenced: true}
+		for _, a := range appendAnswers(nil, &s, from, origin) {
 			u.client.kernel.Found(a)
 		}
 	}
 }
 
 // appendAnswers appends the answers in a SEARCH_RESPONSE from an address.
-func appendAnswers(dst []client.Answer, s *proto.SearchResponse, from netip.Addr) []client.Answer {
+func appendAnswers(dst []client.Answer, s *proto.SearchResponse, from netip.Addr, origin client.Origin) []client.Answer {
 	if !s.Found || s.Protocol != "tcp" {
 		return dst
 	}
@@ -105,7 +96,7 @@ func appendAnswers(dst []client.Answer, s *proto.SearchResponse, from netip.Addr
 	}
 	identity := string(s.GUID[:])
 	for _, cid := range s.CIDs {
-		dst = append(dst, client.Answer{ID: cid, Server: server, Identity: identity})
+		dst = append(dst, client.Answer{ID: cid, Server: server, Origin: origin, Identity: identity})
 	}
 	return dst
 }

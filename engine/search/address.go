@@ -69,22 +69,30 @@ func (r Resolve) Addresses(ctx context.Context, address string, port uint16) ([]
 	return out, nil
 }
 
-// Broadcasts returns the IPv4 broadcast addresses of this host's interfaces. For a loopback
-// address, and for an address with a prefix of 31 or 32 bits, it returns the address itself.
-func Broadcasts() ([]netip.Addr, error) {
+// Subnets returns the IPv4 addresses of this host's interfaces, with their prefixes.
+func Subnets() ([]netip.Prefix, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil, fmt.Errorf("listing interface addresses: %w", err)
 	}
-	var out []netip.Addr
+	var out []netip.Prefix
 	for _, a := range addrs {
 		prefix, err := netip.ParsePrefix(a.String())
-		if err != nil || !prefix.Addr().Is4() {
-			continue
+		if err == nil && prefix.Addr().Is4() {
+			out = append(out, prefix)
 		}
-		out = append(out, broadcastOf(prefix))
 	}
 	return out, nil
+}
+
+// Broadcasts returns the broadcast addresses of subnets. For a loopback address, and for an
+// address with a prefix of 31 or 32 bits, it returns the address itself.
+func Broadcasts(subnets []netip.Prefix) []netip.Addr {
+	out := make([]netip.Addr, len(subnets))
+	for i, p := range subnets {
+		out[i] = broadcastOf(p)
+	}
+	return out
 }
 
 func broadcastOf(p netip.Prefix) netip.Addr {

@@ -46,13 +46,13 @@ func count(c prometheus.Counter) float64 {
 	return out.GetCounter().GetValue()
 }
 
-// names resolves host names that change their addresses.
-type names struct {
+// fakeResolver resolves host names that change their addresses.
+type fakeResolver struct {
 	mu sync.Mutex
 	of map[string][]netip.Addr
 }
 
-func (n *names) set(host string, ips ...string) {
+func (n *fakeResolver) set(host string, ips ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.of[host] = nil
@@ -61,7 +61,7 @@ func (n *names) set(host string, ips ...string) {
 	}
 }
 
-func (n *names) resolve(_ context.Context, host string) ([]netip.Addr, error) {
+func (n *fakeResolver) resolve(_ context.Context, host string) ([]netip.Addr, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.of[host] == nil {
@@ -72,9 +72,9 @@ func (n *names) resolve(_ context.Context, host string) ([]netip.Addr, error) {
 
 func TestDestinationsFollowNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := &names{of: map[string][]netip.Addr{}}
+		hosts := &fakeResolver{of: map[string][]netip.Addr{}}
 		hosts.set("one", "10.0.0.2", "::1")
-		d, err := NewDestinations([]string{"10.0.0.1", "one:7", "two"}, 5, hosts.resolve, netip.MustParseAddr("10.0.0.1"))
+		d, err := NewDestinations([]string{"10.0.0.1", "one:7", "two"}, 5, hosts.resolve, nil, netip.MustParseAddr("10.0.0.1"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,21 +130,21 @@ func TestServerThatBreaksCircuitsIsLeftAloneForLonger(t *testing.T) {
 		p.Ended(server, time.Second, now)
 		d := until()
 		if d > MaxPenalty*5/4 || d < last/2 {
-			t.Errorf("left alone for %v after %v", d, last)
+			t.Errorf("the penalty is %v after a penalty of %v", d, last)
 		}
 		last = d
 	}
 	if last < MaxPenalty*3/4 {
-		t.Errorf("left alone for %v in the end", last)
+		t.Errorf("the last penalty is %v, want about MaxPenalty", last)
 	}
 	p.Ended(server, GoodLife, now)
 	if until() != 0 {
-		t.Error("a good life is not forgiven")
+		t.Error("a circuit that lasted for GoodLife does not end the penalty")
 	}
 	p.Ended(server, 0, now)
 	p.Ended(netip.MustParseAddrPort("10.0.0.2:5"), 0, now.Add(time.Hour))
 	if len(p) != 1 {
-		t.Errorf("%d servers are remembered", len(p))
+		t.Errorf("Penalties remembers %d servers, want 1", len(p))
 	}
 }
 
@@ -172,7 +172,7 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("%d, %v, %v, %s", port, yes, timeout, diff)
 	}
 	if err := read("LIST=", "PORT= "); err != nil || port != 6 {
-		t.Errorf("an empty value is not as none: %v", err)
+		t.Errorf("an empty value is treated differently from a missing one: %v", err)
 	}
 	for _, wrong := range []string{"LIST=a:x", "PORT=0", "YES=maybe", "TMO=0", "TMO=inf", "TMO=NaN"} {
 		if err := read(wrong); err == nil || !strings.Contains(err.Error(), strings.Split(wrong, "=")[0]) {

@@ -26,17 +26,19 @@ type Destinations struct {
 
 	resolve  Resolve
 	port     uint16
+	subnets  []netip.Prefix   // of this host's interfaces
 	fixed    []netip.AddrPort // addresses of the list
 	names    []string         // names in the list
 	current  atomic.Pointer[[]netip.AddrPort]
-	searched chan struct{} // holds one token when a round of searches was sent
+	failed   atomic.Pointer[[]string] // names that the last look-up did not resolve
+	searched chan struct{}            // holds one token when a round of searches was sent
 }
 
 // NewDestinations returns the destinations of an address list. The addresses have the form
-// host or host:port. port is the port of addresses without a port. more has additional
-// addresses.
-func NewDestinations(list []string, port uint16, resolve Resolve, more ...netip.Addr) (*Destinations, error) {
-	d := &Destinations{resolve: resolve, port: port, searched: make(chan struct{}, 1)}
+// host or host:port. port is the port of addresses without a port. subnets has the subnets of
+// this host's interfaces, and more has additional addresses.
+func NewDestinations(list []string, port uint16, resolve Resolve, subnets []netip.Prefix, more ...netip.Addr) (*Destinations, error) {
+	d := &Destinations{resolve: resolve, port: port, subnets: subnets, searched: make(chan struct{}, 1)}
 	for _, address := range list {
 		host, p, err := SplitAddress(address, port)
 		if err != nil {
@@ -53,6 +55,7 @@ func NewDestinations(list []string, port uint16, resolve Resolve, more ...netip.
 	}
 	d.fixed = distinct(d.fixed)
 	d.current.Store(&d.fixed)
+	d.failed.Store(new([]string))
 	return d, nil
 }
 
@@ -67,6 +70,18 @@ func (d *Destinations) Empty() bool { return len(d.fixed)+len(d.names) == 0 }
 
 // Addresses returns the current addresses. The caller must not change them.
 func (d *Destinations) Addresses() []netip.AddrPort { return *d.current.Load() }
+
+// List returns the addresses and names of the list, for users.
+func (d *Destinations) List() []string {
+	list := slices.Clone(d.names)
+	for _, a := range d.fixed {
+		list = append(list, a.String())
+	}
+	return list
+}
+
+// Failed returns the names that the last look-up did not resolve. The caller must not change them.
+func (d *Destinations) Failed() []string { return *d.failed.Load() }
 
 // Searched records that a round was sent, so that Run looks up names again.
 func (d *Destinations) Searched() {
@@ -106,20 +121,30 @@ func (d *Destinations) Run(ctx context.Context) {
 func (d *Destinations) lookUp(ctx context.Context) bool {
 	before := d.Addresses()
 	after := slices.Clone(d.fixed)
-	failed := false
+	var failed []string
 	for _, name := range d.names {
 		found, err := d.resolve.Addresses(ctx, name, d.port)
-		if err != nil {
-			failed = true
+		if err != nil && ctx.Err() == nil {
+			failed = append(failed, name)
 			d.Errors.Inc()
-			d.Log.Debug("host name not resolved", "err", err)
+			d.logFailure(name, err)
 		}
 		after = append(after, found...)
 	}
-	if failed {
+	d.failed.Store(&failed)
+	if len(failed) > 0 {
 		after = append(after, before...)
 	}
 	after = distinct(after)
 	d.current.Store(&after)
 	return !slices.Equal(before, after)
+}
+
+// logFailure logs that a name cannot be resolved, once for as long as that lasts.
+func (d *Destinations) logFailure(name string, err error) {
+	level := slog.LevelDebug
+	if !slices.Contains(d.Failed(), name) {
+		level = slog.LevelWarn
+	}
+	d.Log.Log(context.Background(), level, "a host name of the address list cannot be resolved; it is tried again", "name", name, "err", err)
 }

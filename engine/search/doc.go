@@ -15,6 +15,9 @@
 //   - Beacon anomalies hasten the search, but only at a limited rate.
 //   - All delays are jittered, because many clients and channels lose a server together.
 //
+// Queue.Answers and Destinations.Reach help to decide whether an answer is from a host that got
+// the search.
+//
 // The protocols turn a Batch into messages. A NameCircuit knows when its server accepts
 // searches, and a Circuit knows how to request channels of a server that came back.
 //

@@ -67,6 +67,14 @@ func NewNameServers(list []string, config NameServerConfig) (*NameServers, error
 	return n, nil
 }
 
+// List returns the addresses of the list, for users.
+func (n *NameServers) List() (list []string) {
+	for _, s := range n.servers {
+		list = append(list, s.address)
+	}
+	return list
+}
+
 // ReadyLocked returns the circuits that accept searches now. The lock is Mu.
 func (n *NameServers) ReadyLocked() []NameCircuit {
 	var out []NameCircuit

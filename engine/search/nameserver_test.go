@@ -12,31 +12,32 @@ import (
 	"time"
 )
 
-// named is a circuit to a name server. The server accepts or refuses the connection at once.
-type named struct {
+// nameServerCircuit is a circuit to a name server. The server accepts or refuses the connection
+// at once.
+type nameServerCircuit struct {
 	up, pinned bool
 	done       chan struct{}
 }
 
-func (n *named) PinLocked()                  { n.pinned = true }
-func (n *named) AcceptsSearchesLocked() bool { return n.up }
-func (n *named) SendSearches([]Batch)        {}
-func (n *named) Done() <-chan struct{}       { return n.done }
-func (n *named) End() (bool, error)          { return n.up, errors.New("it ended") }
+func (n *nameServerCircuit) PinLocked()                  { n.pinned = true }
+func (n *nameServerCircuit) AcceptsSearchesLocked() bool { return n.up }
+func (n *nameServerCircuit) SendSearches([]Batch)        {}
+func (n *nameServerCircuit) Done() <-chan struct{}       { return n.done }
+func (n *nameServerCircuit) End() (bool, error)          { return n.up, errors.New("it ended") }
 
 func TestNameServerIsConnectedToAgainAndItsAddressesTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := &names{of: map[string][]netip.Addr{}}
+		hosts := &fakeResolver{of: map[string][]netip.Addr{}}
 		var mu sync.Mutex
 		var tried []string
-		var last *named
+		var last *nameServerCircuit
 		var up bool
 		hastened := 0
 		list, err := NewNameServers([]string{"ns"}, NameServerConfig{
 			Mu: &mu, Port: 5, Resolve: hosts.resolve, Hasten: func() { hastened++ },
 			Circuit: func(at netip.AddrPort) (NameCircuit, bool) {
 				tried = append(tried, at.String())
-				last = &named{up: up, done: make(chan struct{})}
+				last = &nameServerCircuit{up: up, done: make(chan struct{})}
 				if !up {
 					close(last.done)
 				}

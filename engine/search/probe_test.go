@@ -23,30 +23,30 @@ func TestProbesSlowDown(t *testing.T) {
 	}
 }
 
-// home is a server that can be down, with its circuit.
-type home struct {
+// fakeServer is a server that can be down, with its circuit.
+type fakeServer struct {
 	mu        sync.Mutex
 	wg        sync.WaitGroup
 	dials     int
 	back      bool
-	circuit   *visit
+	circuit   *returnedCircuit
 	requested []int // number of names in each step
 	prober    *Prober
 	has       bool // the server has the channels of the requested names
 }
 
-// visit is the circuit to a server that came back.
-type visit struct {
-	*home
+// returnedCircuit is the circuit to a server that came back.
+type returnedCircuit struct {
+	*fakeServer
 	done chan struct{}
 	idle bool
 }
 
-func (v *visit) Ready() bool           { return true }
-func (v *visit) Done() <-chan struct{} { return v.done }
-func (v *visit) Idle() bool            { return v.idle }
+func (v *returnedCircuit) Ready() bool           { return true }
+func (v *returnedCircuit) Done() <-chan struct{} { return v.done }
+func (v *returnedCircuit) Idle() bool            { return v.idle }
 
-func (v *visit) RequestLost(names []*Entry) {
+func (v *returnedCircuit) RequestLost(names []*Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.requested = append(v.requested, len(names))
@@ -60,7 +60,7 @@ func (v *visit) RequestLost(names []*Entry) {
 	}
 }
 
-func (v *visit) EndIfIdle() {
+func (v *returnedCircuit) EndIfIdle() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.has {
@@ -69,7 +69,7 @@ func (v *visit) EndIfIdle() {
 }
 
 // endLocked ends the circuit.
-func (h *home) endLocked(idle bool) {
+func (h *fakeServer) endLocked(idle bool) {
 	h.circuit.idle = idle
 	close(h.circuit.done)
 	h.circuit = nil
@@ -77,9 +77,9 @@ func (h *home) endLocked(idle bool) {
 
 var homeAddr = netip.MustParseAddrPort("10.0.0.1:5")
 
-// newHome returns a server that is down. The client has lost n names at the server.
-func newHome(ctx context.Context, n int) *home {
-	h := &home{}
+// newFakeServer returns a server that is down. The client has lost n names at the server.
+func newFakeServer(ctx context.Context, n int) *fakeServer {
+	h := &fakeServer{}
 	h.prober = NewProber(ctx, ProberConfig{
 		Mu: &h.mu, Go: h.wg.Go, Penalties: Penalties{}, Probes: counter(),
 		Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -96,7 +96,7 @@ func newHome(ctx context.Context, n int) *home {
 		Circuit: func(netip.AddrPort) (Circuit, bool) { return h.circuit, h.circuit != nil },
 		Connected: func(_ netip.AddrPort, conn net.Conn) {
 			_ = conn.Close()
-			h.circuit = &visit{home: h, done: make(chan struct{})}
+			h.circuit = &returnedCircuit{fakeServer: h, done: make(chan struct{})}
 		},
 	})
 	h.mu.Lock()
@@ -109,7 +109,7 @@ func newHome(ctx context.Context, n int) *home {
 
 // after changes the server after a time d, and returns how often the prober has dialled the
 // server until then.
-func (h *home) after(d time.Duration, change func()) (dials int) {
+func (h *fakeServer) after(d time.Duration, change func()) (dials int) {
 	time.Sleep(d)
 	synctest.Wait()
 	h.mu.Lock()
@@ -120,7 +120,7 @@ func (h *home) after(d time.Duration, change func()) (dials int) {
 
 func TestChannelsOfAServerThatComesBackAreRequestedInSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHome(t.Context(), 1000)
+		h := newFakeServer(t.Context(), 1000)
 		if dials := h.after(time.Minute, func() { h.back, h.has = true, true }); dials < 40 || dials > 110 {
 			t.Errorf("%d probes in a minute", dials)
 		}
@@ -134,7 +134,7 @@ func TestChannelsOfAServerThatComesBackAreRequestedInSteps(t *testing.T) {
 
 func TestServerThatComesBackWithoutTheNamesIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHome(t.Context(), 10)
+		h := newFakeServer(t.Context(), 10)
 		h.after(time.Minute, func() { h.back = true })
 		before := h.after(idleTimeout+5*time.Second, func() {
 			if h.prober.LenLocked() > 0 || h.circuit != nil {
@@ -150,7 +150,7 @@ func TestServerThatComesBackWithoutTheNamesIsForgotten(t *testing.T) {
 func TestServerThatIsLostAgainIsProbedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		h := newHome(ctx, 10)
+		h := newFakeServer(ctx, 10)
 		h.after(time.Minute, func() { h.back = true })
 		before := h.after(5*time.Second, func() {
 			h.back = false

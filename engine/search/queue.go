@@ -2,6 +2,8 @@ package search
 
 import (
 	"container/heap"
+	"crypto/rand"
+	"encoding/binary"
 	"net/netip"
 	"time"
 )
@@ -53,6 +55,7 @@ type Entry struct {
 	index     int            // in the queue
 	lost      *lostServer    // the server Home, while the client searches for the name again
 	duplicate netip.AddrPort // another server that has the name
+	first     uint32         // sequence number of the first datagram that may have the name
 }
 
 // Delay returns the current delay of the back-off.
@@ -61,11 +64,18 @@ func (e *Entry) Delay() time.Duration { return max(e.delay, MinDelay) }
 // Restart begins the back-off again. The entry must not be in a queue.
 func (e *Entry) Restart() { e.delay = MinDelay }
 
-// Batch has the names of one datagram.
-type Batch []*Entry
+// Batch has the names of one datagram, and the sequence number of the datagram.
+type Batch struct {
+	Sequence uint32
+	Entries  []*Entry
+}
+
+// sequenceWindow is the number of latest datagrams to which the client accepts answers.
+const sequenceWindow = 1 << 16
 
 // Queue has the names to search for, ordered by due time. The client's lock guards it.
 type Queue struct {
+	sequence  uint32 // of the last datagram
 	head      int
 	size      func(name int) int
 	entries   entries
@@ -75,14 +85,25 @@ type Queue struct {
 
 // NewQueue returns an empty Queue. head is the number of bytes of a datagram without its
 // names. size returns the number of bytes that a datagram needs for a name of a given length.
-func NewQueue(head int, size func(name int) int) Queue { return Queue{head: head, size: size} }
+// The sequence numbers of datagrams begin at a random number, so that only the servers that
+// got a datagram know its number.
+func NewQueue(head int, size func(name int) int) Queue {
+	return Queue{sequence: RandomNumber(), head: head, size: size}
+}
+
+// RandomNumber returns a number that nobody outside the process can predict.
+func RandomNumber() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint32(b[:])
+}
 
 // Len returns the number of names.
 func (q *Queue) Len() int { return len(q.entries) }
 
 // Add adds an entry. Its first search is at the time due.
 func (q *Queue) Add(e *Entry, due time.Time) {
-	e.due, e.since = due, due
+	e.due, e.since, e.first = due, due, q.sequence+1
 	heap.Push(&q.entries, e)
 }
 
@@ -94,6 +115,14 @@ func (q *Queue) Found(e *Entry) {
 	q.Remove(e)
 	e.delay = min(e.delay, q.longest(0))
 	q.answered += q.size(len(e.Name))
+}
+
+// Answers reports whether a sequence number belongs to a datagram that was sent since the
+// search for the name of e began. EPICS base may answer several datagrams of a client at once,
+// with the number of the last one. Therefore the datagram need not be one that had the name.
+func (q *Queue) Answers(e *Entry, sequence uint32) bool {
+	sent := q.sequence + 1 - e.first // number of datagrams since the search began
+	return q.sequence-sequence < min(sent, sequenceWindow)
 }
 
 // Due returns the time at which the next round is due. ok is false if the queue is empty.
@@ -122,11 +151,12 @@ func (q *Queue) Round(now time.Time) (batches []Batch, names int) {
 			if len(batches) == most {
 				break
 			}
-			batches, room = append(batches, nil), MaxDatagram-q.head
+			q.sequence++
+			batches, room = append(batches, Batch{Sequence: q.sequence}), MaxDatagram-q.head
 		}
 		room -= need
 		last := &batches[len(batches)-1]
-		*last = append(*last, e)
+		last.Entries = append(last.Entries, e)
 		names++
 		delay := max(e.Delay(), shortest)
 		e.due, e.delay = now.Add(Jitter(delay)), min(2*delay, q.longest(now.Sub(e.since)))

@@ -175,10 +175,10 @@ func TestRoundsGrowWhileAnswersCome(t *testing.T) {
 		round := func() (names []*Entry, datagrams int) {
 			batches, n := q.Round(time.Now())
 			for _, b := range batches {
-				if size := 16 + 20*len(b); size > MaxDatagram {
+				if size := 16 + 20*len(b.Entries); size > MaxDatagram {
 					t.Errorf("a datagram of %d bytes", size)
 				}
-				names = append(names, b...)
+				names = append(names, b.Entries...)
 			}
 			if n != len(names) {
 				t.Errorf("%d names, reported as %d", len(names), n)
@@ -213,7 +213,7 @@ func TestRemovedNameIsNotSearchedFor(t *testing.T) {
 	}
 	batches, names := q.Round(time.Now())
 	for i := range 5 {
-		if len(batches) != 1 || slices.Contains(batches[0], &entries[2*i]) {
+		if len(batches) != 1 || slices.Contains(batches[0].Entries, &entries[2*i]) {
 			t.Errorf("entry %d was searched for", 2*i)
 		}
 	}

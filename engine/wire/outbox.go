@@ -3,7 +3,8 @@
 //
 //	any goroutine ── Add ──▶ Outbox ── Take ──▶ the goroutine that writes ──▶ socket
 //	socket ──▶ the goroutine that reads ──▶ Buffer ──▶ complete frames
-//	                                           └─────▶ Partial: an incomplete frame
+//	                                         │ └─────▶ Partial: an incomplete frame
+//	                                         └─ Account ─▶ Budget: memory of all circuits
 package wire
 
 import "sync"

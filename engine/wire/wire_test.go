@@ -43,7 +43,8 @@ func TestBufferLosesNoByte(t *testing.T) {
 		stream = append(stream, byte(n), byte(n>>8), byte(n>>16), 0)
 		stream = append(stream, bytes.Repeat([]byte{byte(i)}, n)...)
 	}
-	var b Buffer
+	budget := NewBudget(4 * maxBuffer)
+	b := NewBuffer(budget.Open(nil, nil))
 	var got []int
 	r := bytes.NewReader(stream)
 	for {
@@ -70,10 +71,15 @@ func TestBufferLosesNoByte(t *testing.T) {
 			got = append(got, size)
 			used += need
 		}
-		b.Used(used, need)
+		if _, err := b.Used(used, need, Besides{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if len(got) != len(want) || b.filled > 0 || len(b.buf) > maxBuffer {
 		t.Errorf("%d of %d frames; %d bytes left in a buffer of %d", len(got), len(want), b.filled, len(b.buf))
+	}
+	if used := budget.Used(); used != len(b.buf)-minBuffer {
+		t.Errorf("%d bytes are counted for a buffer of %d", used, len(b.buf))
 	}
 }
 
@@ -82,7 +88,7 @@ func TestPartialKnowsWhenAFrameBegan(t *testing.T) {
 	var p Partial
 	came := func(second, used, rest int, want time.Time) {
 		t.Helper()
-		if err := p.Came(at(second), used, rest); err != nil || !p.Since().Equal(want) {
+		if err := p.Came(at(second), used, rest, 2*time.Second); err != nil || !p.Since().Equal(want) {
 			t.Errorf("at second %d: since %v, want %v; %v", second, p.Since(), want, err)
 		}
 	}
@@ -99,8 +105,15 @@ func TestPartialKnowsWhenAFrameBegan(t *testing.T) {
 		t.Errorf("skipped %d bytes of 20, want the 6 that are left", n)
 	}
 	came(9, 20, 0, none)
-	p.Skip(10, at(12))
-	if err := p.Came(at(13), 24, 0); !errors.Is(err, ErrEndless) {
+	came(10, 0, 1, at(10))
+	came(12, 0, 2, at(10))
+	if err := p.Came(at(13), 0, 3, 2*time.Second); !errors.Is(err, ErrSlow) {
+		t.Errorf("a frame that takes too long: %v", err)
+	}
+	p.Waited(time.Second) // the client did not read
+	came(13, 0, 3, at(10))
+	p.Skip(10, at(14))
+	if err := p.Came(at(15), 24, 0, 0); !errors.Is(err, ErrEndless) {
 		t.Errorf("a frame that does not end: %v", err)
 	}
 }

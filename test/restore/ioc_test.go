@@ -53,6 +53,9 @@ func (i *ioc) Subscribe(pv string, _ capture.SubscribeOptions, sink capture.Sink
 // Close implements capture.Source.
 func (*ioc) Close() error { return nil }
 
+// Reach implements capture.Source.
+func (*ioc) Reach() capture.Reach { return capture.Reach{} }
+
 type subscription struct {
 	ioc  *ioc
 	pv   string

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,13 +80,13 @@ func CheckHosts(t *testing.T, c capture.Source, hosts map[string]string) {
 
 // Loss describes a test in which a client loses a channel of a scripted server.
 type Loss struct {
-	Server string        // its address
-	Value  uint64        // the value that it sends
-	Cause  string        // of the disconnect
-	Within time.Duration // the time until the channel is back
+	Server string        // address of the server
+	Value  uint64        // value that the server sends
+	Cause  string        // cause of the disconnect, as the client reports it
+	Within time.Duration // maximum time until the channel is connected again
 }
 
-// Check checks that a channel connects again after lose.
+// Check checks that a channel connects again after lose has broken its connection.
 func (l Loss) Check(t *testing.T, c capture.Source, lose func()) {
 	t.Helper()
 	r := &Recorder{}
@@ -119,20 +120,20 @@ func CheckCircuitIsShared(t *testing.T, n *Network, c capture.Source, server str
 		}
 	}
 	if dials := n.Dials(server); dials != 1 {
-		t.Errorf("%d circuits", dials)
+		t.Errorf("the client opened %d circuits, want 1", dials)
 	}
 }
 
-// CheckGarbage checks the effect of a server that sends garbage. It must affect only its own
-// channel BAD, and not channel GOOD of another server.
+// CheckGarbage checks that a server that sends garbage affects only its own channel, BAD. The
+// channel GOOD of another server must work. garbage is the address of the garbage server.
 func CheckGarbage(t *testing.T, n *Network, c capture.Source, garbage string) {
 	t.Helper()
 	good, bad := &Recorder{}, &Recorder{}
 	c.Subscribe("GOOD", capture.SubscribeOptions{}, good)
 	c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
 	testclock.Advance(10 * time.Minute)
-	if log := bad.Calls(); len(log) > 0 {
-		t.Errorf("the garbage server's channel got %v", log)
+	if log := bad.Calls(); len(log) == 0 || slices.ContainsFunc(log, func(call string) bool { return !strings.Contains(call, garbage+", but not connected: ") }) {
+		t.Errorf("the garbage server's channel got %v, want why it does not connect", log)
 	}
 	if len(good.Calls()) != 2 || len(good.Words()) != 1 {
 		t.Errorf("the other channel got %v", good.Calls())
@@ -149,7 +150,7 @@ func CheckSearchBackOff(t *testing.T, c capture.Source, least int, searches func
 	c.Subscribe("NOBODY", capture.SubscribeOptions{}, &Recorder{})
 	testclock.Advance(time.Second)
 	if got := searches(); got < least || got > 8 {
-		t.Errorf("%d searches in the first second", got)
+		t.Errorf("%d searches in the first second, want %d to 8", got, least)
 	}
 	testclock.Advance(10 * time.Minute)
 	if got := searches(); got < 40 || got > 75 {
@@ -171,16 +172,16 @@ func CheckClose(t *testing.T, c capture.Source, value uint64, update func()) {
 	c.Subscribe("OTHER", capture.SubscribeOptions{}, other)
 	testclock.Advance(time.Second)
 	if diff := cmp.Diff([]uint64{value}, closed.Words()); diff != "" || len(closed.Calls()) != 2 {
-		t.Errorf("after Close: %v (-want +got):\n%s", closed.Calls(), diff)
+		t.Errorf("the closed subscription got calls %v, values (-want +got):\n%s", closed.Calls(), diff)
 	}
 	if diff := cmp.Diff([]uint64{value}, other.Words()); diff != "" {
-		t.Errorf("the next channel (-want +got):\n%s", diff)
+		t.Errorf("the other subscription got values (-want +got):\n%s", diff)
 	}
 }
 
-// CheckReadings compares the values and metadata of PVs with those that another client reads.
-// types has the types of the PVs by name. read returns the results of the other client as
-// JSON. reading converts a sample and its metadata to the same form.
+// CheckReadings compares the values and metadata that the client gets with those that another
+// client reads. types has the type of each PV by name. read returns the results of the other
+// client as JSON, one R for each PV. reading converts a sample and its metadata to an R.
 func CheckReadings[R any](t *testing.T, c capture.Source, host string, types map[string]sample.Type,
 	read func(names ...string) []byte, reading func(typ sample.Type, s *sample.Sample, m *sample.Metadata, want R) R) {
 	t.Helper()
@@ -248,7 +249,7 @@ func CheckMetrics(t *testing.T, c capture.Source, g prometheus.Gatherer, prefix 
 	}
 }
 
-// FromEnv is a protocol's ConfigFromEnv.
+// FromEnv is the function ConfigFromEnv of a protocol's client.
 type FromEnv[F any] func(lookup func(name string) (value string, ok bool)) (F, error)
 
 // Parse returns the configuration that an environment describes.

@@ -70,7 +70,7 @@ func Await(t testing.TB, what string, cond func() bool) {
 }
 
 // Listen returns a UDP socket for a scripted server.
-func Listen(t *testing.T) *net.UDPConn {
+func Listen(t testing.TB) *net.UDPConn {
 	t.Helper()
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

@@ -48,6 +48,18 @@ func (r *Recorder) Sample(s *sample.Sample) {
 	r.Samples = append(r.Samples, kept)
 }
 
+// Checked implements capture.Sink.
+func (r *Recorder) Checked(s *sample.Sample) (differs bool) {
+	r.mu.Lock()
+	n := len(r.Samples)
+	differs = n == 0 || r.Samples[n-1].Word != s.Word || !bytes.Equal(r.Samples[n-1].Bytes, s.Bytes)
+	r.mu.Unlock()
+	if differs {
+		r.Sample(s)
+	}
+	return differs
+}
+
 // Metadata implements capture.Sink.
 func (r *Recorder) Metadata(m *sample.Metadata) {
 	r.mu.Lock()
@@ -133,6 +145,7 @@ type ignore struct{}
 
 func (ignore) Connected(capture.ChannelInfo) {}
 func (ignore) Sample(*sample.Sample)         {}
+func (ignore) Checked(*sample.Sample) bool   { return false }
 func (ignore) Metadata(*sample.Metadata)     {}
 func (ignore) Suspect(int64, int64)          {}
 func (ignore) Dropped(sample.Reason, uint64) {}

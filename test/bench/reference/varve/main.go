@@ -42,6 +42,9 @@ func (c *counter) Dropped(sample.Reason, uint64) {}
 // Suspect implements capture.Sink.
 func (c *counter) Suspect(int64, int64) {}
 
+// Checked implements capture.Sink.
+func (c *counter) Checked(*sample.Sample) bool { return false }
+
 // Disconnected implements capture.Sink.
 func (c *counter) Disconnected(error) { c.connected.Add(-1) }
 

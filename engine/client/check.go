@@ -1,0 +1,126 @@
+package client
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// CheckTick is the time between two calls of Checks.Tick.
+	CheckTick = time.Second
+	// maxChecks is the maximum number of checks per second of all circuits of a client. If more
+	// channels are quiet, each is checked less often.
+	maxChecks = 500
+	// checkTimeout is the maximum time that a server may take to answer a check.
+	checkTimeout = time.Minute
+)
+
+// CheckState is the state of the check of a channel's subscription:
+//
+//	       ┌──────── the value is the same ─────────┐
+//	       ▼                                        │
+//	   CheckNone ── quiet for CheckEvery ─────▶ CheckAsked ── no answer ─▶ the channel is lost
+//	       ▲                                        │
+//	update │                                        │ the value differs: subscribe again
+//	       └── CheckRevived ◀──── first update ─ CheckRenewed
+//
+// An update in the state CheckAsked shows that the subscription is alive, and ends the check.
+type CheckState uint8
+
+// The states of a check.
+const (
+	CheckNone    CheckState = iota
+	CheckAsked              // the value was requested
+	CheckRenewed            // subscribed again; the first update is the current value
+	CheckRevived            // the next update shows that the new subscription is alive
+)
+
+// CheckResult is the result of a check.
+type CheckResult uint8
+
+// The results of checks. CheckChanged may be followed by CheckHealed.
+const (
+	CheckSame       CheckResult = iota // the value has not changed
+	CheckChanged                       // the value has changed without an update
+	CheckHealed                        // updates arrive since the client subscribed again
+	CheckFailed                        // the server cannot read the value
+	CheckUnanswered                    // the server has not answered
+
+	numCheckResults
+)
+
+var checkResults = [numCheckResults]string{"same", "changed", "healed", "failed", "unanswered"}
+
+// Checks decides when the circuit checks which of its channels. It visits the slots of the circuit
+// in turn, all of them in the time Config.CheckEvery, so that the checks are spread evenly. The
+// circuit's lock guards it.
+type Checks struct {
+	kernel *Kernel
+	last   time.Time
+	owed   float64 // slots to visit
+	next   int
+	asked  []askedSlot // in order of time
+}
+
+type askedSlot struct {
+	slot uint32
+	at   time.Time
+}
+
+// NewChecks returns the Checks of a circuit.
+func (k *Kernel) NewChecks() Checks { return Checks{kernel: k, last: time.Now()} }
+
+// CheckTicks returns a channel that ticks when Tick is due, and a function that stops it. If there are no
+// checks, the channel is nil.
+func (k *Kernel) CheckTicks() (ticks <-chan time.Time, stop func()) {
+	if k.config.CheckEvery == 0 {
+		return nil, func() {}
+	}
+	t := time.NewTicker(CheckTick)
+	return t.C, t.Stop
+}
+
+// Tick visits slots. ask checks a slot if its channel has been quiet since a time, and reports
+// whether it did. late is called some time after each check, if there may be no answer yet.
+func (c *Checks) Tick(slots int, now time.Time, ask func(slot uint32, since time.Time) bool, late func(slot uint32)) {
+	every := c.kernel.config.CheckEvery
+	for len(c.asked) > 0 && now.Sub(c.asked[0].at) >= min(checkTimeout, every/2) {
+		late(c.asked[0].slot)
+		c.asked = c.asked[1:]
+	}
+	c.owed = min(c.owed+float64(slots)*float64(now.Sub(c.last))/float64(every), float64(slots))
+	c.last = now
+	for ; c.owed >= 1 && c.kernel.checks.available(now); c.owed-- {
+		slot := uint32(c.next % slots)
+		c.next = int(slot) + 1
+		if ask(slot, now.Add(-every)) {
+			c.kernel.checks.use()
+			c.asked = append(c.asked, askedSlot{slot, now})
+		}
+	}
+}
+
+// CountCheck counts the result of a check.
+func (k *Kernel) CountCheck(r CheckResult) { k.metrics.checks[r].Inc() }
+
+// checkBudget bounds the checks per second of all circuits.
+type checkBudget struct {
+	mu     sync.Mutex
+	second int64
+	used   int
+}
+
+func (b *checkBudget) available(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if second := now.Unix(); second != b.second {
+		b.second, b.used = second, 0
+	}
+	return b.used < maxChecks
+}
+
+func (b *checkBudget) use() {
+	b.mu.Lock()
+	b.used++
+	b.mu.Unlock()
+}
