@@ -21,6 +21,10 @@ type Shard struct {
 	// those of other engines. Otherwise the engine only journals, and it drops samples from
 	// memory once another engine has sealed them.
 	Seal bool
+	// MarkRemoved means that channels that were captured in the shard, and are now in no shard of
+	// the assignment, are in no group any more. The engine marks that. It cannot know this
+	// itself, because a channel that it no longer has to capture may have moved to another engine.
+	MarkRemoved bool
 }
 
 // Assignment has the shards that an engine holds, by number.
@@ -28,11 +32,13 @@ type Assignment map[int]Shard
 
 // Apply makes the engine hold exactly the shards of an assignment. The engine claims new
 // shards and releases shards that are no longer listed. To release a shard, it ends the
-// capture without a mark, because another engine continues it. It then makes the samples
+// capture without a mark, because another engine continues it; only Shard.MarkRemoved allows a
+// mark. It then makes the samples
 // durable and closes the claim. If the store is unreachable, a release lasts until the store
 // is reachable again. A shard may be listed again at any time. A PV that moves to another
 // shard keeps its subscription.
 func (e *Engine) Apply(a Assignment) {
+	e.compared.Do(e.compareClock)
 	e.applying.Lock()
 	defer e.applying.Unlock()
 	if e.ended {
@@ -43,7 +49,11 @@ func (e *Engine) Apply(a Assignment) {
 	for shard, s := range a {
 		channels[shard] = s.Channels
 	}
-	e.capture.Apply(channels)
+	for _, c := range e.capture.Apply(channels) {
+		if a[c.Shard].MarkRemoved {
+			e.marks.Add(c.PV, sample.Mark{Time: c.Time, Kind: sample.Removed, Text: c.Group})
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for shard, h := range e.held {
@@ -183,6 +193,31 @@ func (e *Engine) sealersLocked(yield func(int, *seal.Shard) bool) {
 		}
 	}
 }
+
+// SealingLag returns how far the sealing of a shard is behind the journal, at most, and how many
+// shards are late.
+func (e *Engine) SealingLag() (worst seal.Lag, late int) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.sealingLagLocked()
+}
+
+func (e *Engine) sealingLagLocked() (worst seal.Lag, late int) {
+	for _, s := range e.sealersLocked {
+		l := s.Lag()
+		if l.Late() {
+			late++
+		}
+		if l.Age >= worst.Age {
+			worst = l
+		}
+	}
+	return worst, late
+}
+
+// Damaged returns how many blocks and journal rows the sealers of this engine found damaged since
+// its start, and describes the first one.
+func (e *Engine) Damaged() (count int, first string) { return e.sealCfg.Found().Found() }
 
 // ShardStatus is the state of a shard in an engine.
 type ShardStatus struct {

@@ -9,7 +9,7 @@ import (
 func (e *Engine) addDiskGuard() {
 	e.guard = guard.New(guard.Config{
 		Limits: guard.Limits{Bytes: e.opts.DiskLimit, Youngest: e.opts.DiskKeep, WarnOnly: e.opts.DiskWarnOnly},
-		Store:  e.opts.Store, Shards: e.opts.Shards, Engine: e.writer,
+		Store:  e.opts.Store, Clock: e.clock, Shards: e.opts.Shards, Engine: e.writer,
 		Sealers: e.sealers, Captured: e.capture.Shard, Reclaim: e.opts.Reclaim, Registerer: e.opts.Registerer, Log: e.opts.Log,
 	})
 	e.sealCfg.Cutoff = e.guard.Cutoff

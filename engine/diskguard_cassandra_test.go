@@ -83,7 +83,7 @@ func TestLong_DiskGuardOnCassandra(t *testing.T) {
 		return days, oldest
 	}
 	if full < 128<<20 {
-		t.Fatalf("an archive of %d bytes", full)
+		t.Fatalf("the archive has only %d bytes, want at least 128 MiB", full)
 	}
 
 	l := launch(t, st, &taps{}, Options{Checkpoint: time.Hour})
@@ -93,45 +93,45 @@ func TestLong_DiskGuardOnCassandra(t *testing.T) {
 		Store: st, Limits: guard.Limits{Bytes: full, Pause: time.Second}, Shards: 4, Engine: store.NewWriter(), Sealers: l.sealers, Captured: l.capture.Shard,
 		Reclaim: "run nodetool garbagecollect crowded on each node", Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
-	look := func() guard.Status {
-		time.Sleep(time.Second) // a compaction makes the archive larger for a few looks
+	checkGuard := func() guard.Status {
+		time.Sleep(time.Second) // a compaction makes the archive larger for a few checks
 		if err := g.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return g.Status()
 	}
-	looks := 0
-	for look().Reason != guard.WaitingForRoom {
-		if looks++; looks > 90 {
-			t.Fatalf("after %d looks the guard does %+v", looks, g.Status())
+	checks := 0
+	for checkGuard().Reason != guard.WaitingForRoom {
+		if checks++; checks > 90 {
+			t.Fatalf("after %d checks the guard does not wait for free space: %+v", checks, g.Status())
 		}
 	}
 	n, oldest := left()
 	st0 := g.Status()
 	if n > days*87/100 || n < days*75/100 || oldest != day(days-n) || oldest.End() <= st0.Cutoff {
-		t.Errorf("of %d days %d are left, the oldest begins at %v, and the cutoff is %v", days, n, time.Unix(0, oldest.Start()), time.Unix(0, st0.Cutoff))
+		t.Errorf("of %d days, %d are left; the oldest begins at %v, and the cutoff is %v", days, n, time.Unix(0, oldest.Start()), time.Unix(0, st0.Cutoff))
 	}
 	if !strings.Contains(st0.Message, "nodetool garbagecollect") || st0.Waiting < full/10 {
-		t.Errorf("it does not say what it waits for: %+v", st0)
+		t.Errorf("the status does not say that the guard waits for nodetool garbagecollect: %+v", st0)
 	}
 	for range 5 {
-		if st := look(); st.Reason != guard.WaitingForRoom || st.Cutoff != st0.Cutoff {
-			t.Errorf("while it waits it goes on: %+v", st)
+		if st := checkGuard(); st.Reason != guard.WaitingForRoom || st.Cutoff != st0.Cutoff {
+			t.Errorf("the guard raises the cutoff while it waits: %+v", st)
 		}
 	}
 	node.Nodetool(t, "flush", cfg.Keyspace)
 	if now := size(); now < full*95/100 {
-		t.Logf("room came by itself: %d of %d bytes", now, full)
-	} else if st := look(); st.Reason != guard.WaitingForRoom || st.Cutoff != st0.Cutoff {
-		t.Errorf("with tombstones on disk it goes on: %+v", st)
+		t.Logf("Cassandra freed space without garbagecollect: %d of %d bytes are used", now, full)
+	} else if st := checkGuard(); st.Reason != guard.WaitingForRoom || st.Cutoff != st0.Cutoff {
+		t.Errorf("the guard raises the cutoff while tombstones are on disk: %+v", st)
 	}
 	node.Nodetool(t, "garbagecollect", cfg.Keyspace)
-	eventually(t, "the room is seen", func() bool { return look().Reason == guard.BelowLimit })
+	eventually(t, "the guard notices the free space", func() bool { return checkGuard().Reason == guard.BelowLimit })
 	if now := size(); now > full*90/100 {
-		t.Errorf("after garbagecollect it takes %d of %d bytes", now, full)
+		t.Errorf("after garbagecollect the archive still has %d of %d bytes", now, full)
 	}
 	if st := g.Status(); st.Cutoff != st0.Cutoff || st.Waiting != 0 {
-		t.Errorf("after garbagecollect: %+v", st)
+		t.Errorf("after garbagecollect the status is %+v", st)
 	}
-	t.Logf("%d looks; %d bytes full, %d after garbagecollect; %d of %d days are left", looks, full, size(), n, days)
+	t.Logf("%d checks; %d bytes at first, %d after garbagecollect; %d of %d days are left", checks, full, size(), n, days)
 }

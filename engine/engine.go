@@ -9,6 +9,9 @@
 //	                                      │  └▶ seal.Shard ──────────┘
 //	       query.Reader ── Recent ────────┘
 //
+// The clock.Clock compares the clock of the machine with those of the store, of IOCs and of other
+// engines. It gives the time to all of these parts.
+//
 // An engine holds a shard from the Apply that first lists it until the shard is no longer
 // listed, its samples are durable, and its claim is closed. Several engines may hold a shard.
 // Each of these engines journals the shard. An engine also seals the shard if its assignment
@@ -26,6 +29,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/guard"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/loglimit"
@@ -47,7 +51,8 @@ type Options struct {
 	Flush time.Duration
 	// Checkpoint is the time between two checkpoints of a shard; default 15 min.
 	Checkpoint time.Duration
-	// Memory limits the bytes of samples that are in no block yet; default 1 GiB.
+	// Memory limits the bytes of samples that are in no block yet, and of blocks that still grow;
+	// default 1 GiB.
 	Memory int64
 	// Spool takes samples while the store is unreachable. If it is nil, they wait in memory.
 	// The caller opens it for this engine alone, and closes it afterwards.
@@ -65,7 +70,13 @@ type Options struct {
 	// Grace is how long an orderly stop may take; default 20 s.
 	Grace time.Duration
 	// Exclusive means that the store is locked, so that no other engine writes to it.
-	Exclusive  bool
+	Exclusive bool
+	// Alone means that no other engine takes over when this one stops, so the engine marks its
+	// stop.
+	Alone bool
+	// Clock is the clock of this machine. The engine compares it with those of the store, of IOCs
+	// and of other engines. The default is a clock that does not see the pauses of a virtual machine.
+	Clock      *clock.Clock
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
@@ -79,6 +90,9 @@ func (o *Options) setDefaults() {
 	setDefault(&o.Checkpoint, 15*time.Minute)
 	setDefault(&o.Memory, 1<<30)
 	setDefault(&o.Grace, 20*time.Second)
+	if o.Clock == nil {
+		o.Clock = clock.New(clock.Config{Log: o.Log})
+	}
 	if o.Registerer == nil {
 		o.Registerer = prometheus.NewRegistry()
 	}
@@ -112,6 +126,8 @@ const rowBytes = 256 << 10
 // Engine captures and stores samples. New creates it, and Run operates it.
 type Engine struct {
 	opts           Options
+	clock          *clock.Clock
+	peers          peers
 	writer         store.WriterID
 	marks          *mark.Log
 	capture        *capture.Manager
@@ -123,6 +139,7 @@ type Engine struct {
 	watchdog       *watchdog.Watchdog
 
 	applying sync.Mutex // held by Apply, and by Run while it starts and stops
+	compared sync.Once  // by the first Apply: the clock is compared with those of the store
 
 	mu         sync.RWMutex     // guards the fields below; taken after applying
 	held       map[int]*holding // listed shards

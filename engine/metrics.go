@@ -22,5 +22,9 @@ func (e *Engine) register(reg prometheus.Registerer) {
 		}
 		return n
 	})
+	gauge("oldest_unsealed_seconds", "How long the oldest unsealed journal row of the shards that this engine seals has been in the store, if the store deletes it in the end.",
+		func() int { l, _ := e.sealingLagLocked(); return int(l.Age.Seconds()) })
+	gauge("journal_kept_seconds", "How long the store keeps journal rows; 0: until they are sealed.",
+		func() int { l, _ := e.sealingLagLocked(); return int(l.TTL.Seconds()) })
 	gauge("shards_leaving", "Shards that were released, but are not flushed and closed yet.", func() int { return len(e.leaving) })
 }

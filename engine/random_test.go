@@ -12,9 +12,9 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// herd is a group of engines that share one store and do random things. One rule limits them:
+// engineGroup is a group of engines that share one store and do random things. One rule limits them:
 // at least one engine with a reachable store captures each PV.
-type herd struct {
+type engineGroup struct {
 	t     *testing.T
 	rng   *rand.Rand
 	st    store.Store
@@ -29,7 +29,7 @@ type herd struct {
 // pvs holds one PV for each of the shards 0 and 1.
 var pvs = []string{"A", "B"}
 
-func (h *herd) launch(i int) {
+func (h *engineGroup) launch(i int) {
 	h.lives[i] = launch(h.t, h.st, h.ioc, Options{Checkpoint: time.Duration(1+h.rng.IntN(40)) * time.Millisecond}, func(l *life) {
 		l.store.reading, l.sealCfg.DropAfter = &h.reads, 20*time.Millisecond
 	})
@@ -37,7 +37,7 @@ func (h *herd) launch(i int) {
 }
 
 // captured reports whether every PV would still be captured without the given engine.
-func (h *herd) captured(without int) bool {
+func (h *engineGroup) captured(without int) bool {
 	for shard := range pvs {
 		by := 0
 		for i, a := range h.does {
@@ -53,7 +53,7 @@ func (h *herd) captured(without int) bool {
 }
 
 // step changes something at a random engine and returns a description.
-func (h *herd) step() string {
+func (h *engineGroup) step() string {
 	i := h.rng.IntN(len(h.lives))
 	l := h.lives[i]
 	what := h.rng.IntN(10)
@@ -96,13 +96,13 @@ func (h *herd) step() string {
 
 // settings returns random settings that keep all samples of the test. Engines may learn of a
 // change at different times, or never.
-func (h *herd) settings() *capture.Settings {
+func (h *engineGroup) settings() *capture.Settings {
 	tiers := []store.Tier{store.Forever, store.Forever, store.Keep5y, store.Keep10y}
 	return &capture.Settings{Retention: store.Retention{Raw: tiers[h.rng.IntN(len(tiers))]}}
 }
 
 // read reads all PVs from all engines.
-func (h *herd) read(seed uint64) {
+func (h *engineGroup) read(seed uint64) {
 	h.reads.Lock()
 	defer h.reads.Unlock()
 	for _, pv := range pvs {
@@ -113,7 +113,7 @@ func (h *herd) read(seed uint64) {
 // end stops an engine in an orderly way. Its store may have been unreachable, so the pause of
 // the shard journals may be longer than the grace period. end therefore waits first until all
 // samples are durable.
-func (h *herd) end(l *life) {
+func (h *engineGroup) end(l *life) {
 	l.store.dead.Store(false)
 	eventually(h.t, "samples are durable", func() bool { return l.Unsaved() == 0 })
 	if n := l.end(); n != 0 {
@@ -131,7 +131,7 @@ func TestLong_AnythingAtAnyTime(t *testing.T) { doAnything(t, 4) }
 func doAnything(t *testing.T, herds int) {
 	for range herds {
 		seed := rand.Uint64()
-		h := &herd{
+		h := &engineGroup{
 			t: t, rng: rand.New(rand.NewPCG(seed, 0)), st: openStore(t), ioc: &taps{},
 			lives: make(fleet, 3), does: make([]Assignment, 3),
 		}
@@ -163,7 +163,7 @@ func doAnything(t *testing.T, herds int) {
 }
 
 // finish ends all engines and reads the stored samples.
-func (h *herd) finish(seed uint64) {
+func (h *engineGroup) finish(seed uint64) {
 	for i, l := range h.lives {
 		h.end(l)
 		if s := l.Summary(); s.Dropped[sample.Overflow] != 0 || s.States[capture.Connected] != 0 {

@@ -19,6 +19,7 @@ func (e *Engine) Busy() bool { return e.memory.Used() > e.memory.Limit()/2 }
 // if the request names that shard.
 func (e *Engine) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	held := e.capturedIn(q.PV)
+	held.Connected = e.capture.ConnectedSince(q.PV)
 	e.addShardJournals(&held, &q)
 	e.addSpooled(&held, &q)
 	held.Known = held.Known || len(held.Runs) > 0 || held.Missing != nil
@@ -93,7 +94,7 @@ type Summary struct {
 	Spooled int
 	// JournalBytes is the size of acknowledged journal rows.
 	JournalBytes uint64
-	// MemoryBytes is the memory of samples that are in no block yet.
+	// MemoryBytes is the memory of samples that are in no block yet, and of blocks that still grow.
 	MemoryBytes int64
 }
 

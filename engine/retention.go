@@ -29,7 +29,8 @@ const (
 	expireDelay = time.Hour
 )
 
-// expire makes the store delete expired samples periodically until ctx ends.
+// expire makes the store delete expired samples periodically until ctx ends. It goes by the
+// earliest time that it may be, so a wrong clock deletes nothing early.
 func (e *Engine) expire(ctx context.Context) {
 	f := promauto.With(e.opts.Registerer)
 	took := f.NewGauge(prometheus.GaugeOpts{
@@ -44,7 +45,7 @@ func (e *Engine) expire(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		begun := time.Now()
-		err := e.opts.Store.Expire(ctx, begun.Add(-expireDelay).UnixNano())
+		err := e.opts.Store.Expire(ctx, e.clock.Earliest()-int64(expireDelay))
 		took.Set(time.Since(begun).Seconds())
 		if err != nil && ctx.Err() == nil {
 			failures.Inc()

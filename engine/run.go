@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/mark"
 	"varve.dev/varve/engine/sample"
@@ -19,24 +20,29 @@ import (
 func New(opts Options) *Engine {
 	opts.setDefaults()
 	e := &Engine{
-		opts: opts, writer: store.NewWriter(), memory: journal.NewMemory(opts.Memory), held: map[int]*holding{},
+		opts: opts, clock: opts.Clock, writer: store.NewWriter(), memory: journal.NewMemory(opts.Memory), held: map[int]*holding{},
 	}
 	e.marks = mark.NewLog(opts.Store, e.writer, opts.Registerer, opts.Log)
 	e.journalMetrics = journal.NewMetrics(opts.Registerer, e.memory)
 	e.journalConfig = &journal.Config{
 		Store: opts.Store, Flush: opts.Flush, RowBytes: rowBytes, Memory: e.memory,
-		Lost: e.marks.Add, Metrics: e.journalMetrics, Log: opts.Log,
+		Lost: e.marks.Add, Boot: e.clock.Boot, Metrics: e.journalMetrics, Log: opts.Log,
 	}
 	if opts.Spool != nil {
 		e.journalConfig.Spool = opts.Spool
 	}
 	e.sealCfg = &seal.Config{
-		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
+		Store: claimsReader{opts.Store, e}, Clock: e.clock, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
 		Silence: opts.silence(), Ours: e.owns, Died: e.markDied, Damaged: e.markDamaged, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
 	}
 	e.capture = capture.NewManager(capture.Config{
-		Sources: opts.Sources, ShardJournal: e.shardJournal, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,
+		Sources: opts.Sources, ShardJournal: e.shardJournal, Marks: e.marks, Now: e.clock.Now, Heard: e.clock.NoteSamples,
+		Registerer: opts.Registerer, Log: opts.Log,
 	})
+	if st, has := opts.Store.(clock.Store); has {
+		e.clock.Use(st)
+	}
+	e.clock.Register(opts.Registerer)
 	e.configureRetention()
 	e.addDiskGuard()
 	e.addWatchdog()
@@ -56,6 +62,7 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	var marking, holding sync.WaitGroup
 	marking.Go(func() { e.marks.Run(marksSoft, hard) })
 	stopSpool := e.startSpool(ctx, hard)
+	holding.Go(func() { e.clock.Run(ctx) })
 	holding.Go(func() { e.expire(ctx) })
 	holding.Go(func() { e.guard.Run(ctx) })
 	holding.Go(func() { e.watchdog.Run(ctx) })
@@ -63,7 +70,10 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	<-ctx.Done()
 	timer := time.AfterFunc(e.opts.Grace, kill)
 	defer timer.Stop()
-	e.stop()
+	ended := e.stop()
+	if e.opts.Alone {
+		holding.Go(func() { e.markStopped(hard, ended) })
+	}
 	if e.opts.Spool != nil {
 		marking.Go(func() { e.endGraceEarly(marksSoft, kill) })
 	}
@@ -100,16 +110,25 @@ func (e *Engine) start(hard context.Context, wg *sync.WaitGroup) (unsaved *atomi
 	return unsaved
 }
 
-// stop ends the capture and releases all shards.
-func (e *Engine) stop() {
+// stop ends the capture and releases all shards. It returns the channels that were captured and
+// not paused.
+func (e *Engine) stop() []capture.Ended {
 	e.applying.Lock()
 	defer e.applying.Unlock()
-	e.capture.Close()
+	ended := e.capture.Close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended = true
 	for shard := range e.held {
 		e.releaseLocked(shard)
+	}
+	return ended
+}
+
+// markStopped marks that the capture of channels ended because the archiver stops.
+func (e *Engine) markStopped(ctx context.Context, ended []capture.Ended) {
+	for _, c := range ended {
+		e.marks.AddWaiting(ctx, c.PV, sample.Mark{Time: c.Time, Kind: sample.Stopped})
 	}
 }
 
@@ -126,6 +145,7 @@ func (e *Engine) startSpool(ctx, hard context.Context) (stop func()) {
 	draining.Go(func() {
 		s.Drain(ctx, spool.Target{
 			Store:  e.opts.Store,
+			Boot:   e.clock.Boot,
 			Stored: func(pv string, n uint64) { e.capture.CountSpooled(pv, n, 0) },
 			Lost: func(pv string, ours uint64, m sample.Mark) {
 				e.capture.CountSpooled(pv, 0, ours)

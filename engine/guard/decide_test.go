@@ -42,14 +42,14 @@ func TestDecide(t *testing.T) {
 		{"the shards follow", State{Cutoff: open, Behind: 3, Deleted: gib}, 100 * gib, 92 * gib, Dropping, gib, 0},
 		{"not enough was given up, and none is free", State{Cutoff: open, Deleted: gib, Last: Step{24 * time.Hour, gib}}, 100 * gib, 92 * gib, Dropping, gib, 48 * time.Hour},
 		{"a step that gave nothing", State{Cutoff: open, Last: Step{24 * time.Hour, 0}}, 100 * gib, 92 * gib, Dropping, 0, 48 * time.Hour},
-		{"most of what is needed", State{Cutoff: open, Deleted: 6 * gib, Last: Step{24 * time.Hour, 4 * gib}}, 100 * gib, 92 * gib, Dropping, 6 * gib, 6 * time.Hour},
+		{"most of the needed bytes are deleted", State{Cutoff: open, Deleted: 6 * gib, Last: Step{24 * time.Hour, 4 * gib}}, 100 * gib, 92 * gib, Dropping, 6 * gib, 6 * time.Hour},
 		{"a step no longer than it makes sense", State{Cutoff: open, Last: Step{year, gib}}, 100 * gib, 92 * gib, Dropping, 0, (year - 24*time.Hour) / 8},
 		{"enough, and none is free", State{Cutoff: open, Deleted: 8 * gib}, 100 * gib, 92 * gib, WaitingForRoom, 8 * gib, 0},
 		{"enough, and some is free", State{Cutoff: open, Deleted: 8 * gib}, 100 * gib, 89 * gib, WaitingForRoom, 5 * gib, 0},
 		{"enough, and all is free", State{Cutoff: open, Deleted: 8 * gib}, 100 * gib, 84 * gib, BelowLimit, 0, 0},
 		{"enough, and it grows meanwhile", State{Cutoff: open, Deleted: 8 * gib}, 100 * gib, 93 * gib, WaitingForRoom, 8 * gib, 0},
 		{"it grew while waiting, to above the mark", State{Cutoff: store.Cutoff{Before: ago(year), Peak: 92 * gib}, Deleted: 8 * gib}, 100 * gib, 98 * gib, Dropping, 8 * gib, 0},
-		{"what was given up long ago is free", State{Cutoff: done, Deleted: 50 * gib}, 100 * gib, 80 * gib, BelowLimit, 0, 0},
+		{"samples that were deleted long ago are free", State{Cutoff: done, Deleted: 50 * gib}, 100 * gib, 80 * gib, BelowLimit, 0, 0},
 		{"and again at the mark", State{Cutoff: done, Deleted: 50 * gib}, 100 * gib, 90 * gib, Dropping, 0, 0},
 		{"too few sizes are known", State{Begins: ago(year), Unsettled: true}, 100 * gib, 99 * gib, Measuring, 0, 0},
 		{"too few sizes are known amid a deletion", State{Cutoff: open, Deleted: 4 * gib, Unsettled: true}, 100 * gib, 90 * gib, Measuring, 2 * gib, 0},
@@ -146,13 +146,13 @@ func TestNoMoreThanNeeded(t *testing.T) {
 			if d.Raised {
 				steps++
 				if left := size - a.unfree; left <= l.low()-(a.given/toleratedShare) {
-					t.Fatalf("seed %d, look %d: a step is taken, though %d bytes of %d would be left", seed, look, left, l.Bytes)
+					t.Fatalf("seed %d, check %d: the cutoff rises, although only %d bytes would be left with a limit of %d", seed, look, left, l.Bytes)
 				}
 				if a.behind > 0 {
-					t.Fatalf("seed %d: a step is taken before the shards have followed", seed)
+					t.Fatalf("seed %d: the cutoff rises before all shards have followed", seed)
 				}
 				if length := d.Cutoff.Before - max(a.cutoff.Before, a.begins.UnixNano()); length > int64(clock.Sub(a.begins))/8+int64(time.Hour) {
-					t.Fatalf("seed %d: a step of %v", seed, time.Duration(length))
+					t.Fatalf("seed %d: a step of %v is too long", seed, time.Duration(length))
 				}
 				last = Step{Length: time.Duration(d.Cutoff.Before - max(a.cutoff.Before, a.begins.UnixNano())), Bytes: -a.given}
 				a.behind = 1
@@ -160,7 +160,7 @@ func TestNoMoreThanNeeded(t *testing.T) {
 			a.cutoff = d.Cutoff
 		}
 		if end := a.size(); end > l.high()+l.Bytes/16 && a.cutoff.Before < clock.Add(-26*time.Hour).UnixNano() {
-			t.Errorf("seed %d: after %d steps %d bytes of %d are left", seed, steps, end, l.Bytes)
+			t.Errorf("seed %d: after %d steps the archive still has %d bytes with a limit of %d", seed, steps, end, l.Bytes)
 		}
 	}
 }

@@ -5,15 +5,15 @@
 //	                 ▲                                                                      │
 //	                 └── bytes deleted, and not free yet ◀── progress, by shard ◀───────────┘
 //
-// Before the cutoff the archive keeps only rollups, marks, metadata, and the bucket with each
-// PV's last sample. The engine that seals shard 0 decides. Each engine follows the cutoff for
-// the shards that it seals, even if it has no limit itself. It also deletes samples of PVs
-// that are no longer captured.
+// Of the time before the cutoff, the archive keeps only rollups, marks, metadata, and the bucket
+// with each PV's last sample. The engine that seals shard 0 decides. Each engine follows the
+// cutoff for the shards that it seals, even if it has no limit itself. It also deletes samples
+// of PVs that are no longer captured.
 //
 // The cutoff rises in small steps. The guard takes the next step when all shards have followed
 // and the deleted bytes are not enough. A step is a length of time, because the number of
-// bytes in a time span is unknown until it is deleted. The yield of each step therefore
-// determines the length of the next.
+// bytes in a time span is unknown until the span is deleted. The number of bytes that a step
+// deleted therefore determines the length of the next step.
 //
 // A compaction, a repair, or a node that streams makes the archive larger for some time. The
 // guard therefore uses the smallest of several readings of the size, and pauses after each step.
@@ -35,7 +35,8 @@
 //     and each raises it by a step: the higher cutoff wins. Neither takes another step before
 //     all shards have followed.
 //   - A cutoff never falls. An engine that knows an older, lower cutoff therefore deletes too
-//     little, never too much. Samples that it still writes before the higher cutoff stay.
+//     little, never too much. If it still writes samples from before the higher cutoff, they
+//     stay.
 //   - A shard without a sealer does not follow. The cutoff does not rise until the shard has a
 //     sealer again.
 //   - Sealers refuse samples before the cutoff from every source, except the last sample of a

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/store"
 )
 
@@ -49,6 +50,9 @@ type Config struct {
 	// Shards is the number of shards of the archive, without the shards for PVs that two
 	// engines capture. The archive may have as many such shards in addition.
 	Shards int
+	// Clock says how late it may be, so that a wrong clock deletes no young samples. If it is nil,
+	// the clock is right.
+	Clock *clock.Clock
 	// Every is the time between two inspections; the default is 1 min.
 	Every time.Duration
 	// Engine is the writer ID of the engine that runs this guard.
@@ -100,6 +104,9 @@ type taken struct {
 func New(cfg Config) *Guard {
 	cfg.Limits.setDefaults()
 	cfg.Every = cmp.Or(cfg.Every, time.Minute)
+	if cfg.Clock == nil {
+		cfg.Clock = clock.New(clock.Config{})
+	}
 	g := &Guard{cfg: cfg, metrics: newMetrics(cfg.Registerer)}
 	g.cutoff.Store(math.MinInt64)
 	return g
@@ -208,15 +215,18 @@ func (g *Guard) decide(ctx context.Context, f store.Cutoff, shardProgress []stor
 	if g.last.to == f.Before && g.last.to != 0 {
 		s.Last = Step{Length: time.Duration(g.last.to - g.last.from), Bytes: s.Deleted - g.last.deleted}
 	}
-	d := Decide(s, limits, size, time.Now())
+	d := Decide(s, limits, size, g.now())
 	if f.Before == 0 && d.Reason == NothingLeft {
 		if s.Begins, err = g.begins(ctx); err != nil {
 			return err
 		}
-		d = Decide(s, limits, size, time.Now())
+		d = Decide(s, limits, size, g.now())
 	}
 	return g.act(ctx, &s, &d, limits.Bytes, size)
 }
+
+// now returns the earliest time that it may be.
+func (g *Guard) now() time.Time { return time.Unix(0, g.cfg.Clock.Earliest()) }
 
 // limit returns the limit of the store's servers. If they do not answer, it returns their last
 // answer.
@@ -360,7 +370,7 @@ func (g *Guard) isSealed(ctx context.Context, shard int) (bool, error) {
 
 // begins returns the start of the oldest bucket in the directory that has not expired.
 func (g *Guard) begins(ctx context.Context) (int64, error) {
-	now, first := time.Now().UnixNano(), int64(math.MaxInt64)
+	now, first := g.cfg.Clock.Earliest(), int64(math.MaxInt64)
 	for c, err := range g.cfg.Store.Channels(ctx) {
 		if err != nil {
 			return 0, err

@@ -19,9 +19,9 @@ import (
 
 var errAway = errors.New("node 2 does not answer")
 
-// disk is an archive of 100 days with a fixed number of bytes per day. Tests set its reported
-// size.
-type disk struct {
+// sizedArchive is an archive of 100 days with a fixed number of bytes per day. Tests set its
+// reported size.
+type sizedArchive struct {
 	store.Store
 	t   *testing.T
 	log bytes.Buffer
@@ -42,14 +42,14 @@ const (
 	shards = 3
 )
 
-func newDisk(t *testing.T) *disk {
+func newSizedArchive(t *testing.T) *sizedArchive {
 	t.Helper()
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	d := &disk{Store: st, t: t, days: map[int64]int64{}}
+	d := &sizedArchive{Store: st, t: t, days: map[int64]int64{}}
 	first := store.Day.Of(time.Now().Add(-100 * 24 * time.Hour).UnixNano())
 	for b := first; b.Start() < time.Now().UnixNano(); b = b.Next() {
 		d.days[int64(b)] = perDay
@@ -65,16 +65,16 @@ func newDisk(t *testing.T) *disk {
 }
 
 // Reclaim counts its calls.
-func (d *disk) Reclaim(context.Context) error {
+func (d *sizedArchive) Reclaim(context.Context) error {
 	d.reclaims++
 	return nil
 }
 
-func (d *disk) Size(context.Context) (int64, error)  { return d.size, d.away }
-func (d *disk) Limit(context.Context) (int64, error) { return d.limit, d.away }
+func (d *sizedArchive) Size(context.Context) (int64, error)  { return d.size, d.away }
+func (d *sizedArchive) Limit(context.Context) (int64, error) { return d.limit, d.away }
 
 // DropBefore deletes the PV's third of each day.
-func (d *disk) DropBefore(_ context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error) {
+func (d *sizedArchive) DropBefore(_ context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls++
@@ -95,7 +95,7 @@ func (d *disk) DropBefore(_ context.Context, c store.Channel, after, cutoff int6
 }
 
 // guard returns the guard of an engine that seals the given shards.
-func (d *disk) guard(limit int64, sealed ...int) *Guard {
+func (d *sizedArchive) guard(limit int64, sealed ...int) *Guard {
 	return New(Config{
 		Store: d, Limits: Limits{Bytes: limit, Readings: 1, Pause: 1}, Shards: shards, Engine: store.NewWriter(),
 		Sealers: func() map[int]Sealer {
@@ -110,7 +110,7 @@ func (d *disk) guard(limit int64, sealed ...int) *Guard {
 	})
 }
 
-func (d *disk) check(g *Guard) Status {
+func (d *sizedArchive) check(g *Guard) Status {
 	d.t.Helper()
 	if err := g.Check(d.t.Context()); err != nil {
 		d.t.Fatal(err)
@@ -118,7 +118,7 @@ func (d *disk) check(g *Guard) Status {
 	return g.Status()
 }
 
-func (d *disk) cutoff() store.Cutoff {
+func (d *sizedArchive) cutoff() store.Cutoff {
 	d.t.Helper()
 	f, _, err := d.Cutoff(d.t.Context())
 	if err != nil {
@@ -128,7 +128,7 @@ func (d *disk) cutoff() store.Cutoff {
 }
 
 // given returns the bytes that all shards have deleted according to their progress.
-func (d *disk) given() (n int64) {
+func (d *sizedArchive) given() (n int64) {
 	d.t.Helper()
 	shardProgress, err := d.CutoffProgress(d.t.Context())
 	if err != nil {
@@ -141,7 +141,7 @@ func (d *disk) given() (n int64) {
 }
 
 func TestASizeThatIsNotKnown(t *testing.T) {
-	d := newDisk(t)
+	d := newSizedArchive(t)
 	d.away = errAway
 	for _, limit := range []int64{d.size, 0} { // the first limit is configured, the second comes from the servers
 		g := d.guard(limit, 0, 1, 2)
@@ -152,7 +152,7 @@ func TestASizeThatIsNotKnown(t *testing.T) {
 		}
 	}
 	if n := strings.Count(d.log.String(), errAway.Error()); n != 2 || d.cutoff().Before != 0 {
-		t.Errorf("the log says so %d times, and the cutoff is %+v", n, d.cutoff())
+		t.Errorf("the log reports it %d times, and the cutoff is %+v", n, d.cutoff())
 	}
 	d.away = nil
 	g := d.guard(0, 0, 1, 2)
@@ -172,7 +172,7 @@ func TestASizeThatIsNotKnown(t *testing.T) {
 // TestAShardThatNobodySeals checks that the cutoff does not rise before all shards have
 // followed.
 func TestAShardThatNobodySeals(t *testing.T) {
-	d := newDisk(t)
+	d := newSizedArchive(t)
 	g := d.guard(d.size, 0, 1)
 	d.check(g)
 	f := d.cutoff()
@@ -186,14 +186,14 @@ func TestAShardThatNobodySeals(t *testing.T) {
 		t.Errorf("another engine: %+v", st)
 	}
 	if d.check(g); d.cutoff().Before <= f.Before {
-		t.Errorf("all have followed, and the cutoff stays %+v", d.cutoff())
+		t.Errorf("all shards have followed, but the cutoff stays at %+v", d.cutoff())
 	}
 }
 
 // TestADeletionThatFails checks that a failed deletion is retried, and that the bytes deleted
 // before the failure count.
 func TestADeletionThatFails(t *testing.T) {
-	d := newDisk(t)
+	d := newSizedArchive(t)
 	g := d.guard(d.size, 0, 1, 2)
 	d.check(g)
 	d.fails = errAway
@@ -208,27 +208,27 @@ func TestADeletionThatFails(t *testing.T) {
 		want += perDay - left
 	}
 	if got := d.given(); got < want || got > want+perDay {
-		t.Errorf("%d bytes were given up, and %d are counted", want, got)
+		t.Errorf("%d bytes were deleted, but %d are counted", want, got)
 	}
 }
 
 // TestTwoDeciders runs two engines that both decide while shard 0 moves. Each may take one
 // step and must then wait for the shards of the other.
 func TestTwoDeciders(t *testing.T) {
-	d := newDisk(t)
+	d := newSizedArchive(t)
 	a, b := d.guard(d.size, 0, 1), d.guard(d.size, 0, 2)
 	last := int64(0)
-	for looks := 0; ; looks++ {
+	for checks := 0; ; checks++ {
 		first, second := d.check(a), d.check(b)
-		if f := d.cutoff(); f.Before < last || looks > 200 {
-			t.Fatalf("look %d: the cutoff is %+v", looks, f)
+		if f := d.cutoff(); f.Before < last || checks > 200 {
+			t.Fatalf("check %d: the cutoff is %+v", checks, f)
 		}
 		if last = d.cutoff().Before; first.Reason == WaitingForRoom && second.Reason == WaitingForRoom {
 			break
 		}
 	}
 	if got := d.given(); got < d.size*15/100 || got > d.size*20/100 {
-		t.Errorf("%d bytes of %d were given up", got, d.size)
+		t.Errorf("%d of %d bytes were deleted, want 15 %% to 20 %%", got, d.size)
 	}
 	before := d.calls
 	for range 5 {
@@ -239,7 +239,7 @@ func TestTwoDeciders(t *testing.T) {
 		t.Errorf("two engines together ordered the store %d times to free disk space", d.reclaims)
 	}
 	if d.calls != before {
-		t.Errorf("while they wait they went through the directory: %d calls", d.calls-before)
+		t.Errorf("while the guards wait, they read the directory: %d calls", d.calls-before)
 	}
 	d.size -= d.given()
 	if st := d.check(a); st.Reason != BelowLimit || st.Waiting != 0 {
@@ -250,7 +250,7 @@ func TestTwoDeciders(t *testing.T) {
 // TestShardsOfRedundancyAreWaitedFor checks that the guard also waits for a shard of PVs that
 // two engines capture, once an engine seals it.
 func TestShardsOfRedundancyAreWaitedFor(t *testing.T) {
-	d := newDisk(t)
+	d := newSizedArchive(t)
 	all := []int{0, 1, 2}
 	g := d.guard(d.size, all...)
 	d.check(g)
@@ -263,12 +263,12 @@ func TestShardsOfRedundancyAreWaitedFor(t *testing.T) {
 		d.check(g)
 	}
 	if f := d.cutoff(); first.Before == 0 || f.Before != first.Before {
-		t.Errorf("the cutoff rose from %v to %v, and one shard had not followed", first, f)
+		t.Errorf("the cutoff rose from %v to %v, although one shard had not followed", first, f)
 	}
 	other := d.guard(d.size, shards+1)
 	d.check(other)
 	d.check(g)
 	if f := d.cutoff(); f.Before <= first.Before {
-		t.Errorf("the cutoff stays at %v, though all shards follow", f)
+		t.Errorf("the cutoff stays at %v, although all shards follow", f)
 	}
 }

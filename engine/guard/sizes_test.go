@@ -10,7 +10,7 @@ import (
 // TestAMomentarySize checks that nothing is deleted because the archive takes more space for a
 // short time, such as during a compaction, although each of these sizes is above the limit.
 func TestAMomentarySize(t *testing.T) {
-	d := newDisk(t)
+	d := newSizedArchive(t)
 	whole := d.size
 	g := d.guard(whole*115/100, 0, 1, 2)
 	g.cfg.Limits.Readings, g.cfg.Limits.Pause = defaultReadings, defaultPause
@@ -33,13 +33,13 @@ func TestAMomentarySize(t *testing.T) {
 		t.Fatalf("the cutoff is raised after too few readings: %+v", g.Status())
 	}
 	if st := d.check(g); st.Reason != Dropping || d.cutoff().Before == 0 {
-		t.Errorf("the archive stays above its limit, and nothing is deleted: %+v", st)
+		t.Errorf("the archive stays above its limit, but nothing is deleted: %+v", st)
 	}
 }
 
 // TestWarnOnly checks that a guard that may only warn deletes nothing.
 func TestWarnOnly(t *testing.T) {
-	d := newDisk(t)
+	d := newSizedArchive(t)
 	g := d.guard(d.size, 0, 1, 2)
 	g.cfg.Limits.WarnOnly = true
 	for range 30 {
@@ -60,7 +60,7 @@ func TestForecast(t *testing.T) {
 	}
 	for hours, want := range map[int64]time.Duration{48: 48 * time.Hour, 24 * 6: 144 * time.Hour, 24 * 9: 0} {
 		if got := s.left(size, size+hours*perHour); (got - want).Abs() > want/20 {
-			t.Errorf("the archive reaches its mark in %d hours; the forecast is %v", hours, got)
+			t.Errorf("the archive reaches the limit in %d hours, but the forecast is %v", hours, got)
 		}
 	}
 	s.forget()
