@@ -3,9 +3,23 @@ package request
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"varve.dev/varve/engine/pvname"
+)
+
+// Bounds of patterns. A search compares a pattern with each name of the archive, which may have a
+// million names.
+const (
+	// maxPattern is the maximum length of a glob or a regular expression in bytes.
+	maxPattern = 256
+	// maxProgram is the maximum number of instructions of a compiled regular expression. The time
+	// of a comparison grows with it. Repetitions make the program larger than the expression.
+	maxProgram = 1000
+	// maxGlobs is the maximum number of patterns with wildcards in a list of names.
+	maxGlobs = 100
 )
 
 // Matcher reports whether a PV matches.
@@ -18,13 +32,53 @@ func All(string) bool { return true }
 func IsGlob(name string) bool { return strings.ContainsAny(name, "*?") }
 
 // Glob matches names with the wildcards * and ?. A pattern without wildcards is a name. It
-// matches the canonical form of that name: see pvname.Canonical.
+// matches the canonical form of that name: see pvname.Canonical. A pattern of a client must be
+// bounded: see Globs.
 func Glob(pattern string) Matcher {
 	if !IsGlob(pattern) {
 		name := pvname.Canonical(pattern)
 		return func(pv string) bool { return pv == name }
 	}
 	return func(pv string) bool { return glob(pattern, pv) }
+}
+
+// Globs matches names that one of the patterns of the parameter pv matches. It refuses patterns
+// that would take too long.
+func Globs(patterns ...string) (Matcher, error) {
+	if err := checkGlobs(patterns); err != nil {
+		return nil, err
+	}
+	names, globs := map[string]struct{}{}, []string(nil)
+	for _, p := range patterns {
+		if IsGlob(p) {
+			globs = append(globs, p)
+		} else {
+			names[pvname.Canonical(p)] = struct{}{}
+		}
+	}
+	return func(pv string) bool {
+		if _, named := names[pv]; named {
+			return true
+		}
+		return slices.ContainsFunc(globs, func(p string) bool { return glob(p, pv) })
+	}, nil
+}
+
+// checkGlobs returns an error if patterns of the parameter pv are too long or too many.
+func checkGlobs(patterns []string) error {
+	globs := 0
+	for _, p := range patterns {
+		if !IsGlob(p) {
+			continue
+		}
+		if globs++; len(p) > maxPattern {
+			return fmt.Errorf("parameter pv: the pattern %.50q… has %d bytes, and may have at most %d", p, len(p), maxPattern)
+		}
+	}
+	if globs > maxGlobs {
+		return fmt.Errorf("parameter pv: the request has %d patterns with * or ?, and may have at most %d", globs, maxGlobs)
+	}
+	return nil
 }
 
 // glob takes time proportional to the product of the lengths, because it goes back only to the
@@ -49,11 +103,38 @@ func glob(pattern, name string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// Regexp matches whole names, in the syntax of RE2.
+// Regexp matches whole names, in the syntax of RE2. It refuses expressions that would take too
+// long.
 func Regexp(pattern string) (Matcher, error) {
-	re, err := regexp.Compile(`^(?:` + pattern + `)$`)
+	if len(pattern) > maxPattern {
+		return nil, fmt.Errorf("parameter regex: %w", &tooLarge{len(pattern), "bytes", maxPattern})
+	}
+	whole := `^(?:` + pattern + `)$`
+	parsed, err := syntax.Parse(whole, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("parameter regex: %w", err)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, fmt.Errorf("parameter regex: %w", err)
+	}
+	if n := len(program.Inst); n > maxProgram {
+		return nil, fmt.Errorf("parameter regex: %w", &tooLarge{n, "instructions when it is compiled", maxProgram})
+	}
+	re, err := regexp.Compile(whole)
 	if err != nil {
 		return nil, fmt.Errorf("parameter regex: %w", err)
 	}
 	return re.MatchString, nil
+}
+
+// tooLarge is the error of a regular expression that would take too long.
+type tooLarge struct {
+	n    int
+	unit string
+	most int
+}
+
+func (e *tooLarge) Error() string {
+	return fmt.Sprintf("the expression has %d %s, and may have at most %d; shorten it, or repeat less", e.n, e.unit, e.most)
 }

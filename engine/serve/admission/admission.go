@@ -1,0 +1,167 @@
+// Package admission bounds how many reads of samples a process serves at a time, and with them
+// the memory that reads take. It bounds the bodies of requests, too:
+//
+//	request ──▶ Gate.Enter ──▶ read, encode, send ──▶ leave
+//	                 └─ full, and no place becomes free in time: ErrFull ──▶ 503, Retry-After
+//
+//	body ──▶ Budget.Take for each piece that has arrived ──▶ Give at the end of the request
+//
+// In a process that also captures, samples in memory and reads share the memory of the process.
+// A read that holds more than others takes several places. One client gets at most half of the
+// places: a client that reads slowly cannot keep others from reading.
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/sync/semaphore"
+)
+
+// ErrFull is returned if too many reads are under way.
+var ErrFull = errors.New("the archive serves as many reads of samples as it can; repeat the request in a few seconds")
+
+const (
+	// PlaceBytes is about the memory that a place stands for.
+	PlaceBytes = 16 << 20
+	// patience is how long a request waits for a place. A dashboard sends many requests at once,
+	// and most of them take milliseconds.
+	patience = 5 * time.Second
+	// waitingPerPlace is how many requests may wait for each place.
+	waitingPerPlace = 16
+)
+
+// Gate admits a bounded number of reads at a time. A nil Gate admits all of them.
+type Gate struct {
+	size    int64
+	places  *semaphore.Weighted // held by reads that are admitted
+	waiting chan struct{}       // holds an element for each read that waits
+	refused prometheus.Counter
+
+	mu      sync.Mutex
+	clients map[string]*client // that have reads here
+}
+
+// client is the share of one client.
+type client struct {
+	places *semaphore.Weighted
+	reads  int // admitted or waiting
+}
+
+// New returns a Gate with room for the given number of reads.
+func New(reads int, reg prometheus.Registerer) *Gate {
+	return &Gate{
+		size: int64(reads), places: semaphore.NewWeighted(int64(reads)), waiting: make(chan struct{}, reads*waitingPerPlace),
+		clients: map[string]*client{},
+		refused: promauto.With(reg).NewCounter(prometheus.CounterOpts{
+			Namespace: "varve", Subsystem: "http", Name: "reads_refused_total",
+			Help: "Reads of samples that were refused because too many were under way.",
+		}),
+	}
+}
+
+// clientKey is the key of the client in a context.
+type clientKey struct{}
+
+// WithClient returns a context of a request of a client. Reads without a client have no share.
+func WithClient(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, clientKey{}, name)
+}
+
+// share is the number of places that one client may hold.
+func (g *Gate) share() int64 { return (g.size + 1) / 2 }
+
+// Enter waits for a place. The caller must call leave after the read. Enter returns ErrFull if no
+// place becomes free in time, and otherwise an error only if ctx ends.
+func (g *Gate) Enter(ctx context.Context) (leave func(), err error) { return g.EnterHolding(ctx, 0) }
+
+// EnterHolding is Enter for a read that holds up to a number of bytes more than others do. It
+// waits for as many places as that takes, but for no more than a client may hold.
+func (g *Gate) EnterHolding(ctx context.Context, bytes int64) (leave func(), err error) {
+	if g == nil {
+		return func() {}, nil
+	}
+	n := min(1+(bytes+PlaceBytes-1)/PlaceBytes, g.share())
+	name, _ := ctx.Value(clientKey{}).(string)
+	c := g.join(name)
+	if c == nil {
+		return nil, g.refuse()
+	}
+	if err := g.acquire(ctx, c, n); err != nil {
+		g.part(name, c)
+		return nil, err
+	}
+	return func() {
+		g.places.Release(n)
+		c.places.Release(n)
+		g.part(name, c)
+	}, nil
+}
+
+// join adds a read to a client. It returns nil if the client has too many of them.
+func (g *Gate) join(name string) *client {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.clients[name]
+	if c == nil {
+		c = &client{places: semaphore.NewWeighted(g.share())}
+		if name == "" {
+			c.places = semaphore.NewWeighted(g.size)
+		}
+		g.clients[name] = c
+	}
+	if name != "" && c.reads >= int(g.share())*(1+waitingPerPlace) {
+		return nil
+	}
+	c.reads++
+	return c
+}
+
+// part removes a read from a client.
+func (g *Gate) part(name string, c *client) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c.reads--; c.reads == 0 {
+		delete(g.clients, name)
+	}
+}
+
+// acquire acquires n places of a client, and n of all.
+func (g *Gate) acquire(ctx context.Context, c *client, n int64) error {
+	if c.places.TryAcquire(n) {
+		if g.places.TryAcquire(n) {
+			return nil
+		}
+		c.places.Release(n)
+	}
+	select {
+	case g.waiting <- struct{}{}:
+		defer func() { <-g.waiting }()
+	default:
+		return g.refuse()
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := c.places.Acquire(waiting, n)
+	if err == nil {
+		if err = g.places.Acquire(waiting, n); err == nil {
+			return nil
+		}
+		c.places.Release(n)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return g.refuse()
+}
+
+// refuse counts a read that is refused and returns its error.
+func (g *Gate) refuse() error {
+	g.refused.Inc()
+	return fmt.Errorf("%w (%d at a time, and %d for one client)", ErrFull, g.size, g.share())
+}

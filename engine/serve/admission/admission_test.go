@@ -1,0 +1,160 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(2, prometheus.NewRegistry())
+		enter := func() func() {
+			t.Helper()
+			leave, err := g.Enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return leave
+		}
+		first, second := enter(), enter()
+		begun := time.Now()
+		if _, err := g.Enter(t.Context()); !errors.Is(err, ErrFull) || time.Since(begun) != patience {
+			t.Errorf("a third read gets %v after %v", err, time.Since(begun))
+		}
+		time.AfterFunc(time.Second, first)
+		begun = time.Now()
+		third := enter()
+		if waited := time.Since(begun); waited != time.Second {
+			t.Errorf("the third read waits %v, although a place becomes free after 1s", waited)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := g.Enter(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("a read whose client has gone gets %v", err)
+		}
+		second()
+		third()
+		enter()()
+	})
+}
+
+// TestFewReadsWait checks that the number of waiting reads is bounded.
+func TestFewReadsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(1, prometheus.NewRegistry())
+		leave, err := g.Enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range waitingPerPlace {
+			go func() {
+				if _, err := g.Enter(t.Context()); !errors.Is(err, ErrFull) {
+					t.Errorf("a waiting read gets %v", err)
+				}
+			}()
+		}
+		synctest.Wait()
+		begun := time.Now()
+		if _, err := g.Enter(t.Context()); !errors.Is(err, ErrFull) || time.Since(begun) != 0 {
+			t.Errorf("a read that cannot wait gets %v after %v", err, time.Since(begun))
+		}
+		time.Sleep(2 * patience)
+		leave()
+	})
+}
+
+func TestNoGateAdmitsAllReads(t *testing.T) {
+	leave, err := (*Gate)(nil).Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+}
+
+// TestOneClientGetsHalf checks that a client whose reads do not end leaves half of the places, and
+// of the places to wait, to others.
+func TestOneClientGetsHalf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(4, prometheus.NewRegistry())
+		slow, other := WithClient(t.Context(), "slow"), WithClient(t.Context(), "other")
+		var admitted, refused atomic.Int32
+		end := make(chan struct{})
+		for range 500 {
+			go func() {
+				leave, err := g.Enter(slow)
+				if err != nil {
+					refused.Add(1)
+					return
+				}
+				admitted.Add(1)
+				<-end
+				leave()
+			}()
+		}
+		synctest.Wait()
+		if n := admitted.Load(); n != 2 {
+			t.Errorf("a client has %d of 4 places", n)
+		}
+		begun := time.Now()
+		leave, err := g.Enter(other)
+		if err != nil || time.Since(begun) != 0 {
+			t.Fatalf("another client gets %v after %v", err, time.Since(begun))
+		}
+		leave()
+		time.Sleep(2 * patience)
+		if n := refused.Load(); n != 498 {
+			t.Errorf("%d reads are refused", n)
+		}
+		close(end)
+		synctest.Wait()
+		if len(g.clients) > 0 {
+			t.Errorf("the gate keeps %d clients without reads", len(g.clients))
+		}
+	})
+}
+
+// TestLargeReadsTakeSeveralPlaces checks that fewer reads are admitted if they hold much.
+func TestLargeReadsTakeSeveralPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(8, prometheus.NewRegistry())
+		var leaves []func()
+		for _, bytes := range []int64{PlaceBytes, PlaceBytes + 1, 1 << 40} { // 2, 3, and 4 places
+			leave, err := g.EnterHolding(t.Context(), bytes)
+			if err == nil {
+				leaves = append(leaves, leave)
+			}
+		}
+		if len(leaves) != 2 {
+			t.Errorf("%d large reads were admitted", len(leaves))
+		}
+		leaves[0]()
+		leave, err := g.EnterHolding(t.Context(), 1<<40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave()
+		leaves[1]()
+	})
+}
+
+// TestRefusalsSayTheLimit checks the text of an error.
+func TestRefusalsSayTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(1, prometheus.NewRegistry())
+		leave, _ := g.Enter(t.Context())
+		defer leave()
+		if _, err := g.Enter(t.Context()); err == nil || !strings.Contains(err.Error(), "1 at a time") {
+			t.Errorf("a refused read gets %v", err)
+		}
+	})
+}
