@@ -1,0 +1,91 @@
+package table
+
+import (
+	"fmt"
+	"strings"
+
+	"varve.dev/varve/engine/serve/request"
+)
+
+// Type is the type of a column.
+type Type uint8
+
+// The types of columns.
+const (
+	Time   Type = iota // ns since 1970, UTC
+	Int                // int64
+	Uint               // uint64
+	Float              // float64
+	Text               // UTF-8
+	Word               // UTF-8, with few different values: names, labels, units
+	Floats             // a list of float64
+)
+
+var typeNames = [...]string{
+	Time: "time", Int: "int64", Uint: "uint64", Float: "float64", Text: "string", Word: "string", Floats: "float64[]",
+}
+
+// String returns the name that users see.
+func (t Type) String() string { return typeNames[t] }
+
+// Column describes a column.
+type Column struct {
+	Name string
+	Type Type
+	// Unit is the unit of all values, or empty if there is none or rows differ in it.
+	Unit string
+	// Nulls is true if rows may have no value. Only such columns may have null rows.
+	Nulls bool
+}
+
+// Note is a fact about a table, such as its range: an entry of the metadata of a file.
+type Note struct{ Key, Value string }
+
+// Schema describes a table.
+type Schema struct {
+	Columns []Column
+	// Notes are the facts that are known before the first row.
+	Notes []Note
+}
+
+// Format is a file format of tables.
+type Format string
+
+// The formats.
+const (
+	JSON    Format = "json"
+	CSV     Format = "csv"
+	Arrow   Format = "arrow"
+	Parquet Format = "parquet"
+)
+
+// Formats lists the names of all formats.
+var Formats = []string{string(JSON), string(CSV), string(Arrow), string(Parquet)}
+
+// ParseFormat parses the parameter format. Empty text is JSON. The error for an unknown format
+// names the most similar one.
+func ParseFormat(text string) (Format, error) {
+	if text == "" {
+		return JSON, nil
+	}
+	for _, f := range Formats {
+		if text == f {
+			return Format(f), nil
+		}
+	}
+	return "", fmt.Errorf("parameter format: %.100q is unknown; did you mean %s? The formats are %s",
+		text, request.MostSimilar(text, Formats), strings.Join(Formats, ", "))
+}
+
+// ContentType returns the media type of a format.
+func (f Format) ContentType() string {
+	switch f {
+	case CSV:
+		return "text/csv; charset=utf-8; header=present"
+	case Arrow:
+		return "application/vnd.apache.arrow.stream"
+	case Parquet:
+		return "application/vnd.apache.parquet"
+	}
+	return "application/json"
+}
