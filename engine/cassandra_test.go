@@ -42,6 +42,7 @@ func TestLong_OnCassandra(t *testing.T) {
 	})
 	t.Run("ReleaseWhileAway", func(t *testing.T) { releaseWhilePaused(t, node, open(t, "release")) })
 	t.Run("RetentionChange", func(t *testing.T) { retentionChange(t, open(t, "retention", store.Keep5y, store.Keep10y)) })
+	t.Run("Lag", func(t *testing.T) { readsSayWhereAnEngineLags(t, open(t, "lag")) })
 	t.Run("BeforeTheSchema", func(t *testing.T) { beforeTheSchema(t, config("late")) })
 }
 
@@ -61,7 +62,7 @@ func releaseWhilePaused(t *testing.T, node *cassandra.Node, st store.Store) {
 	eventually(t, "the outage is noticed", func() bool { return a.Storage() != "" && b.Storage() != "" })
 	ioc.send("A", 200, 300)
 	if got := a.Held(); !slices.Equal(got, []int{0}) {
-		t.Errorf("held are %v: what is not durable is released", got)
+		t.Errorf("the engine holds shards %v, want 0: a shard with samples that are not durable was released", got)
 	}
 	node.Resume(t)
 	eventually(t, "the shard is released", func() bool { return len(a.Held()) == 0 })
@@ -106,7 +107,7 @@ func retentionChange(t *testing.T, st store.Store) {
 			wantAll(t, l.reader, "A", sent, r.String())
 			reads.Unlock()
 		}
-		eventually(t, "all stands on tier "+r.String(), func() bool {
+		eventually(t, "all blocks are on tier "+r.String(), func() bool {
 			c, _, err := st.Channel(t.Context(), "A")
 			if err != nil {
 				t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// crowded is an archive with three PVs: A changes, SET was set once, and GONE was captured for
-// some days only.
+// crowded is an archive near its disk limit. Of its three PVs, A changes, SET was set once, and
+// GONE was captured only in the first days.
 type crowded struct {
 	*era
 	keep store.Retention
@@ -42,8 +42,8 @@ func (c *crowded) sendTo(pv string, at time.Time, v float64) {
 	}
 }
 
-// raw returns the size of all blocks in bytes.
-func (c *crowded) raw() (n int64) {
+// rawBytes returns the size of all blocks in bytes.
+func (c *crowded) rawBytes() (n int64) {
 	for ch, err := range c.st.Channels(c.t.Context()) {
 		if err != nil {
 			c.t.Error(err)
@@ -60,14 +60,14 @@ func (c *crowded) raw() (n int64) {
 	return n
 }
 
-// all returns the values of a PV, each with its age in days.
-func (c *crowded) all(pv string, ago time.Duration) (out []string) {
+// readAll returns the samples of a PV since some time ago, each as its value and its age in days.
+func (c *crowded) readAll(pv string, ago time.Duration) (out []string) {
 	now := time.Now()
-	runs, err := c.reader.Read(c.t.Context(), pv, now.Add(-ago).UnixNano(), now.UnixNano(), query.Options{})
+	read, err := c.reader.Read(c.t.Context(), pv, now.Add(-ago).UnixNano(), now.UnixNano(), query.Options{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for r, err := range runs {
+	for r, err := range read.All {
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func (c *crowded) all(pv string, ago time.Duration) (out []string) {
 	return out
 }
 
-// restart replaces the engine by another one with a disk limit.
+// restart replaces the engine by a new one with another disk limit.
 func (c *crowded) restart(limit int64, pvs ...string) {
 	c.end()
 	c.limit = limit
@@ -86,8 +86,8 @@ func (c *crowded) restart(limit int64, pvs ...string) {
 	c.capture(pvs...)
 }
 
-// until waits until the guard reports a reason, for at most 48 hours of test time.
-func (c *crowded) until(want guard.Reason) {
+// awaitReason waits until the guard reports a reason, for at most 48 hours of test time.
+func (c *crowded) awaitReason(want guard.Reason) {
 	c.t.Helper()
 	for range 48 * 60 {
 		if c.DiskGuard().Reason == want {
@@ -95,7 +95,7 @@ func (c *crowded) until(want guard.Reason) {
 		}
 		testclock.Advance(time.Minute)
 	}
-	c.t.Fatalf("the guard does not come to %s: %+v", want, c.DiskGuard())
+	c.t.Fatalf("after 48 hours the guard does not report %s: %+v", want, c.DiskGuard())
 }
 
 // TestLong_TheOldestGoesFirst fills an archive up to its limit. The guard must delete the oldest
@@ -122,37 +122,37 @@ func TestLong_TheOldestGoesFirst(t *testing.T) {
 		if f, found, err := c.st.Cutoff(t.Context()); found || err != nil || c.DiskGuard().Reason != guard.NoLimit {
 			t.Fatalf("without a limit: %+v, %+v, %v", c.DiskGuard(), f, err)
 		}
-		most := c.raw()
+		most := c.rawBytes()
 		c.st.size = func() int64 {
 			c.st.mu.Lock()
 			defer c.st.mu.Unlock()
-			return c.raw() + c.st.unfree
+			return c.rawBytes() + c.st.unfree
 		}
 		c.restart(most, "A", "SET")
-		c.until(guard.WaitingForRoom)
-		if left := c.raw(); left > most*86/100 || left < most*80/100 {
-			t.Errorf("%d bytes of %d are left", left, most)
+		c.awaitReason(guard.WaitingForRoom)
+		if left := c.rawBytes(); left > most*86/100 || left < most*80/100 {
+			t.Errorf("%d of %d bytes are left, want 80 %% to 86 %%", left, most)
 		}
 		cutoff, _, err := c.st.Cutoff(t.Context())
 		if err != nil || cutoff.Limit != most || cutoff.Size < most*9/10 || cutoff.By != c.Writer() {
-			t.Errorf("the cutoff says %+v, %v", cutoff, err)
+			t.Errorf("the stored cutoff is %+v, %v", cutoff, err)
 		}
 		since := time.Since(time.Unix(0, cutoff.Before))
-		got := c.all("A", 80*days)
+		got := c.readAll("A", 80*days)
 		if n := float64(len(got)); n > since.Hours()+26 || n < since.Hours() {
-			t.Errorf("%d samples are left of %v since the cutoff", len(got), since)
+			t.Errorf("%d samples are left, but the cutoff is %v ago and each hour has one sample", len(got), since)
 		}
 		if st := c.DiskGuard(); st.Waiting < most/10 || !strings.Contains(st.Message, "to become free") {
-			t.Errorf("it does not say what it waits for: %+v", st)
+			t.Errorf("the guard does not report which deleted bytes it waits for: %+v", st)
 		}
 
-		whole := func(when string) {
+		checkKept := func(when string) {
 			t.Helper()
-			if got := c.all("SET", time.Hour); len(got) != 1 || !strings.HasPrefix(got[0], "42@") {
-				t.Errorf("%s: what was set once is read as %v", when, got)
+			if got := c.readAll("SET", time.Hour); len(got) != 1 || !strings.HasPrefix(got[0], "42@") {
+				t.Errorf("%s: the PV that was set once has the samples %v, want only 42", when, got)
 			}
-			if got := c.all("GONE", time.Hour); len(got) != 1 || !strings.HasPrefix(got[0], "35@") {
-				t.Errorf("%s: what has ended is read as %v", when, got)
+			if got := c.readAll("GONE", time.Hour); len(got) != 1 || !strings.HasPrefix(got[0], "35@") {
+				t.Errorf("%s: the PV that is no longer captured has the samples %v, want only its last one, 35", when, got)
 			}
 			bins, err := c.reader.Bins(t.Context(), "A", begun.UnixNano(), begun.Add(2*days).UnixNano(), 48, query.BinOptions{})
 			if err != nil {
@@ -168,54 +168,54 @@ func TestLong_TheOldestGoesFirst(t *testing.T) {
 				}
 			}
 			if n < 47 {
-				t.Errorf("%s: %d of 48 bins of samples that are gone are there", when, n)
+				t.Errorf("%s: %d of the 48 bins of deleted samples are readable", when, n)
 			}
 		}
-		whole("at once")
-		if got := c.all("GONE", 80*days); len(got) == 0 || len(got) > 13 {
-			t.Errorf("of what has ended %d samples are left", len(got))
+		checkKept("right after the deletion")
+		if got := c.readAll("GONE", 80*days); len(got) == 0 || len(got) > 13 {
+			t.Errorf("%d samples of the PV that is no longer captured are left, want 1 to 13", len(got))
 		}
 
 		// Nothing more is deleted while the guard waits, not even after a restart.
 		left := len(got)
 		testclock.Advance(3 * time.Hour)
 		c.restart(most, "A", "SET")
-		c.until(guard.WaitingForRoom)
+		c.awaitReason(guard.WaitingForRoom)
 		testclock.Advance(3 * time.Hour)
-		if now := len(c.all("A", 80*days)); now != left {
+		if now := len(c.readAll("A", 80*days)); now != left {
 			t.Errorf("%d samples are left after waiting, and %d before", now, left)
 		}
 		c.st.mu.Lock()
 		c.st.unfree = 0
 		c.st.mu.Unlock()
-		c.until(guard.BelowLimit)
+		c.awaitReason(guard.BelowLimit)
 		if now, _, err := c.st.Cutoff(t.Context()); err != nil || now.Before != cutoff.Before || now.Open || now.Settled == 0 {
-			t.Errorf("when all is free the cutoff is %+v, %v", now, err)
+			t.Errorf("when all deleted bytes are free, the cutoff is %+v, %v", now, err)
 		}
-		whole("when all is free")
+		checkKept("when all deleted bytes are free")
 
 		// A late sample from before the cutoff would be the only sample in its bin.
 		c.sendTo("A", begun.Add(36*time.Hour+time.Minute), 1000)
 		c.sendTo("A", time.Now(), 3)
 		testclock.Advance(time.Hour)
-		if got := c.all("A", 80*days); len(got) != left+1 {
-			t.Errorf("%d samples are left after a late one, and %d before", len(got), left)
+		if got := c.readAll("A", 80*days); len(got) != left+1 {
+			t.Errorf("%d samples after a late sample, and %d before; want only one more, the newest", len(got), left)
 		}
-		whole("after a late sample")
+		checkKept("after a late sample")
 		if s, _ := c.Capture().Status("A"); s.Dropped[sample.Expired] != 1 {
-			t.Errorf("late samples that were refused: %+v", s)
+			t.Errorf("the late sample is not counted as expired: %+v", s)
 		}
 
 		// Without a limit, the cutoff stays the same.
 		c.restart(0, "A", "SET")
 		testclock.Advance(time.Hour)
 		if now, found, err := c.st.Cutoff(t.Context()); !found || err != nil || now.Before != cutoff.Before || c.guard.Cutoff() != cutoff.Before {
-			t.Errorf("without a limit the cutoff is %+v, %v", now, err)
+			t.Errorf("without a limit, the cutoff is %+v, %v", now, err)
 		}
-		whole("without a limit")
+		checkKept("without a limit")
 		report, err := check.Run(t.Context(), c.st, check.Options{Shards: 4})
 		if err != nil || report.Problems() > 0 || report.GivenUp == nil || !report.GivenUp.Before.Equal(time.Unix(0, cutoff.Before)) {
-			t.Errorf("a check says %+v, %v", report, err)
+			t.Errorf("varve store check reports %+v, %v", report, err)
 		}
 	})
 }

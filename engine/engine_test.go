@@ -192,12 +192,12 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // values reads all values of a PV with a reader.
 func values(t *testing.T, r *query.Reader, pv string) []int {
 	t.Helper()
-	runs, err := r.Read(t.Context(), pv, t0-1e9, t0+1e15, query.Options{})
+	read, err := r.Read(t.Context(), pv, t0-1e9, t0+1e15, query.Options{})
 	if err != nil {
 		t.Fatalf("reading %s: %v", pv, err)
 	}
 	var out []int
-	for run, err := range runs {
+	for run, err := range read.All {
 		if err != nil {
 			t.Fatalf("reading %s: %v", pv, err)
 		}
@@ -247,7 +247,7 @@ func TestSamplesAreReadableAtOnceAndAfterwards(t *testing.T) {
 	}
 	cold := &query.Reader{Store: st, Shards: 4}
 	next := start(t, st, time.Hour)
-	eventually(t, "the rows left behind are sealed", func() bool {
+	eventually(t, "the rows of the ended engine are sealed", func() bool {
 		known, err := cold.Known(t.Context(), "A")
 		return err == nil && known && slices.Equal(values(t, cold, "A"), count(0, 5000))
 	})
@@ -282,7 +282,7 @@ func TestNothingIsLostThroughKillAndRestart(t *testing.T) {
 	if got := values(t, l.reader, "A"); !slices.Equal(got, stored) {
 		t.Fatalf("after the last restart: %d samples read, %d stored", len(got), len(stored))
 	}
-	eventually(t, "every claim but the live ones is gone", func() bool {
+	eventually(t, "only the claims of living writers remain", func() bool {
 		for shard := range 4 {
 			claims, err := st.Claims(t.Context(), shard)
 			if err != nil || len(claims) != 1 {

@@ -7,11 +7,13 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
@@ -19,9 +21,9 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// calm is a store that writes each claim only once, because renewing claims for days of test
-// time takes long.
-type calm struct {
+// claimOnceStore is a store that writes each claim only once, because renewing claims for days
+// of test time takes long.
+type claimOnceStore struct {
 	store.Store
 	mu      sync.Mutex
 	written map[store.WriterID]store.Claim
@@ -31,14 +33,14 @@ type calm struct {
 }
 
 // Size returns the size that the test sets.
-func (c *calm) Size(ctx context.Context) (int64, error) {
+func (c *claimOnceStore) Size(ctx context.Context) (int64, error) {
 	if c.size != nil {
 		return c.size(), nil
 	}
 	return c.Store.Size(ctx)
 }
 
-func (c *calm) DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error) {
+func (c *claimOnceStore) DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error) {
 	if c.dropped != nil {
 		c.dropped(pv, b)
 	}
@@ -49,7 +51,7 @@ func (c *calm) DropBucket(ctx context.Context, pv string, b store.Bucket, before
 	return bytes, err
 }
 
-func (c *calm) PutClaim(ctx context.Context, claim store.Claim) error {
+func (c *claimOnceStore) PutClaim(ctx context.Context, claim store.Claim) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if was, ok := c.written[claim.Writer]; ok && was.Closed == claim.Closed {
@@ -63,8 +65,11 @@ func (c *calm) PutClaim(ctx context.Context, claim store.Claim) error {
 type era struct {
 	*life
 	t     *testing.T
-	st    *calm
-	limit int64 // DiskLimit of the next engine
+	st    *claimOnceStore
+	limit int64        // DiskLimit of the next engine
+	clock *clock.Clock // of the next engine, compared with a store whose clocks are right; may be nil
+	// silent is true while the store does not tell its time; it is set with clock.
+	silent *atomic.Bool
 }
 
 // inEra runs f in a synctest bubble.
@@ -74,7 +79,7 @@ func inEra(t *testing.T, keep store.Retention, f func(t *testing.T, e *era)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &era{t: t, st: &calm{Store: db, written: map[store.WriterID]store.Claim{}}}
+		e := &era{t: t, st: &claimOnceStore{Store: db, written: map[store.WriterID]store.Claim{}}}
 		e.begin(keep)
 		defer func() { // also if f fails: nothing may keep running in the bubble
 			e.end()
@@ -89,8 +94,12 @@ func inEra(t *testing.T, keep store.Retention, f func(t *testing.T, e *era)) {
 // begin starts another engine, with long intervals between its periodic tasks.
 func (e *era) begin(keep store.Retention) {
 	source := &taps{}
+	var st store.Store = e.st
+	if e.clock != nil {
+		st = timed{st, e.silent}
+	}
 	l := &life{source: source, Engine: New(Options{
-		Store: e.st, Sources: capture.Sources{source}, Shards: 4, Flush: time.Minute, Checkpoint: 15 * time.Minute, Exclusive: true, DiskLimit: e.limit,
+		Store: st, Clock: e.clock, Sources: capture.Sources{source}, Shards: 4, Flush: time.Minute, Checkpoint: 15 * time.Minute, Exclusive: true, DiskLimit: e.limit,
 		Log: slog.New(slog.NewTextHandler(e.t.Output(), nil)),
 	})}
 	l.reader = &query.Reader{Store: e.st, Recent: l, Shards: 4}
@@ -120,12 +129,12 @@ func (e *era) send(at time.Time, v float64) {
 func (e *era) read(ago time.Duration) string {
 	e.t.Helper()
 	now := time.Now()
-	runs, err := e.reader.Read(e.t.Context(), "A", now.Add(-ago).UnixNano(), now.UnixNano(), query.Options{})
+	read, err := e.reader.Read(e.t.Context(), "A", now.Add(-ago).UnixNano(), now.UnixNano(), query.Options{})
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	out := ""
-	for r, err := range runs {
+	for r, err := range read.All {
 		if err != nil {
 			e.t.Fatal(err)
 		}

@@ -116,15 +116,15 @@ func handOver(t *testing.T, st store.Store, checkpoint time.Duration) {
 	eventually(t, "the new engine has claimed", func() bool { s := b.ShardStatus(0); return s.Claimed && s.States[capture.Connected] == 1 })
 	a.Apply(Assignment{})
 	send("while the old one drains")
-	eventually(t, "the old one has drained", func() bool { return len(a.Held()) == 0 })
+	eventually(t, "the old engine has drained", func() bool { return len(a.Held()) == 0 })
 	send("when the old one has drained")
 	b.Apply(one(0, true, "A"))
 	send("when the new one seals")
 	if n := a.Unsaved(); n != 0 || a.Summary().MemoryBytes != 0 {
-		t.Errorf("the old one holds %d samples, %d bytes", n, a.Summary().MemoryBytes)
+		t.Errorf("the old engine still holds %d samples, %d bytes", n, a.Summary().MemoryBytes)
 	}
-	eventually(t, "the claim of the old one is gone", func() bool { return len(claims(t, st, 0)) == 1 })
-	send("when the claim of the old one is gone")
+	eventually(t, "the claim of the old engine is dropped", func() bool { return len(claims(t, st, 0)) == 1 })
+	send("when the claim of the old engine is dropped")
 	a.end()
 	b.end()
 	wantAll(t, &query.Reader{Store: st, Shards: 4}, "A", sent, "at the end")
@@ -153,22 +153,22 @@ func releaseWhileAway(t *testing.T, opts Options) {
 	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
 	l.store.dead.Store(true)
 	ioc.send("A", 100, 200)
-	eventually(t, "the engine notices", func() bool { return l.Storage() != "" })
+	eventually(t, "the engine notices that the store is unreachable", func() bool { return l.Storage() != "" })
 	l.Apply(Assignment{})
 	if got := l.Held(); !slices.Equal(got, []int{0}) {
-		t.Fatalf("held are %v: what is not durable is released", got)
+		t.Fatalf("the engine holds shards %v, want 0: a shard with samples that are not durable was released", got)
 	}
 	if s := l.ShardStatus(0); s.Channels != 0 || !s.Held || s.Unsaved != 100 {
-		t.Fatalf("the shard that is being released: %+v", s)
+		t.Fatalf("the status of the shard that waits for its release is %+v", s)
 	}
 	l.Apply(one(0, true, "A"))
 	ioc.send("A", 200, 300)
-	wantAll(t, l.reader, "A", 300, "taken again while the store is away")
+	wantAll(t, l.reader, "A", 300, "assigned again while the store is away")
 	l.Apply(Assignment{})
 	l.Apply(one(0, true, "A"))
 	ioc.send("A", 300, 400)
 	l.store.dead.Store(false)
-	eventually(t, "all is durable, and all claims but one are closed", func() bool {
+	eventually(t, "all samples are durable, and all claims except one are closed", func() bool {
 		open := 0
 		for _, c := range claims(t, st, 0) {
 			if !c.Closed {
@@ -180,9 +180,9 @@ func releaseWhileAway(t *testing.T, opts Options) {
 	wantAll(t, l.reader, "A", 400, "when the store is back")
 	l.Apply(Assignment{})
 	eventually(t, "the shard is released", func() bool { return len(l.Held()) == 0 })
-	wantAll(t, l.reader, "A", 400, "when all is released")
+	wantAll(t, l.reader, "A", 400, "when the shard is released")
 	if n := l.Summary().MemoryBytes; n != 0 {
-		t.Errorf("%d bytes are taken by what is released", n)
+		t.Errorf("the released shard still takes %d bytes of memory", n)
 	}
 	l.Apply(one(0, true, "A"))
 	ioc.send("A", 400, 500)
@@ -223,7 +223,7 @@ func TestSealingPasses(t *testing.T) {
 		})
 		wantAll(t, both, "A", sent, "sealed")
 		if s := pair[sealer].ShardStatus(0); !s.Sealing || pair[1-sealer].ShardStatus(0).Sealing {
-			t.Fatalf("round %d: the sealer does not seal, or the other does", round)
+			t.Fatalf("round %d: the wrong engine seals", round)
 		}
 	}
 	// A term that ends during a checkpoint may leave some duplicates. More duplicates are an
@@ -242,7 +242,7 @@ func TestTheLeadershipPassesWithoutOrders(t *testing.T) {
 	b := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond, Exclusive: true})
 	b.Apply(one(0, false, "A"))
 	seals := func(l *life) func() bool { return func() bool { return l.ShardStatus(0).Sealing } }
-	eventually(t, "b seals, as nobody does", seals(b))
+	eventually(t, "b seals, because no engine does", seals(b))
 	a := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond})
 	a.Apply(one(0, true, "A"))
 	eventually(t, "a seals, by order", seals(a))
@@ -253,8 +253,8 @@ func TestTheLeadershipPassesWithoutOrders(t *testing.T) {
 	}
 	send()
 	a.kill()
-	eventually(t, "b seals, as a is dead", seals(b))
-	eventually(t, "the claim of a is gone", func() bool { return len(claims(t, st, 0)) == 1 })
+	eventually(t, "b seals, because a is dead", seals(b))
+	eventually(t, "the claim of a is dropped", func() bool { return len(claims(t, st, 0)) == 1 })
 	c := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond})
 	c.Apply(one(0, true, "A"))
 	eventually(t, "c seals, by order", seals(c))
@@ -275,7 +275,7 @@ func TestAFollowerAssistsWhenNobodySeals(t *testing.T) {
 	const n = 100_000 // about 2 MiB
 	for sent := 0; sent < n; sent += 1000 {
 		ioc.send("A", sent, sent+1000)
-		eventually(t, "memory is given up", func() bool { return l.Unsaved() == 0 && l.Summary().MemoryBytes < 1<<17 })
+		eventually(t, "memory is released", func() bool { return l.Unsaved() == 0 && l.Summary().MemoryBytes < 1<<17 })
 	}
 	wantAll(t, l.reader, "A", n, "sealed without an order")
 	if s := l.Summary(); s.Dropped[sample.Overflow] != 0 {
@@ -289,14 +289,14 @@ func TestADeathThatNobodyMissed(t *testing.T) {
 	st, ioc := openStore(t), &taps{}
 	b := launch(t, st, ioc, Options{Checkpoint: time.Hour, Exclusive: true})
 	b.Apply(one(0, false, "A"))
-	eventually(t, "the second has claimed", func() bool { return b.ShardStatus(0).Claimed })
+	eventually(t, "the second engine has claimed", func() bool { return b.ShardStatus(0).Claimed })
 	a := launch(t, st, ioc, Options{Checkpoint: time.Hour})
 	a.Apply(one(0, true, "A", "B"))
 	ioc.send("A", 0, 100)
 	eventually(t, "samples are durable", func() bool { return a.Unsaved() == 0 && a.ShardStatus(0).Claimed })
 	a.kill()
 	b.Apply(one(0, true, "A", "B"))
-	eventually(t, "the dead claim is gone", func() bool { return len(claims(t, st, 0)) == 1 })
+	eventually(t, "the claim of the dead engine is dropped", func() bool { return len(claims(t, st, 0)) == 1 })
 	if kinds := marks(t, st, "A"); len(kinds) > 0 {
 		t.Errorf("a PV that was captured all the time has marks %v", kinds)
 	}
@@ -317,7 +317,7 @@ func TestAMoveBetweenShardsKeepsTheSubscription(t *testing.T) {
 	if s, _ := l.Capture().Status("A"); s.Connects != 1 {
 		t.Errorf("the PV connected %d times", s.Connects)
 	}
-	eventually(t, "all counts as stored", func() bool { s, _ := l.Capture().Status("A"); return s.Stored == 200 })
+	eventually(t, "all samples count as stored", func() bool { s, _ := l.Capture().Status("A"); return s.Stored == 200 })
 }
 
 func TestDelete(t *testing.T) {
@@ -334,7 +334,7 @@ func TestDelete(t *testing.T) {
 	}
 	eventually(t, "the shard is sealed by this engine", func() bool { return l.ShardStatus(0).Sealing })
 	if err := l.Delete(t.Context(), 0, []string{"A2"}); !errors.Is(err, ErrCaptured) {
-		t.Fatalf("deleting what is captured gives %v", err)
+		t.Fatalf("deleting a captured PV returns %v, want ErrCaptured", err)
 	}
 	l.assign("A", "B", "C", "D")
 	for range 2 {
@@ -342,23 +342,23 @@ func TestDelete(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := l.reader.Read(t.Context(), "A2", t0, t0+1e15, query.Options{}); !errors.Is(err, query.ErrUnknownPV) {
-			t.Fatalf("reading what is deleted gives %v", err)
+			t.Fatalf("reading a deleted PV returns %v, want ErrUnknownPV", err)
 		}
 		if kinds := marks(t, st, "A2"); len(kinds) > 0 {
-			t.Errorf("marks %v are left", kinds)
+			t.Errorf("the deleted PV still has the marks %v", kinds)
 		}
 	}
-	wantAll(t, l.reader, "A", 200, "the PV that stays")
+	wantAll(t, l.reader, "A", 200, "the PV that was not deleted")
 	l.assign("A", "B", "C", "D", "A2")
 	l.source.send("A2", 500, 600)
 	if got := values(t, l.reader, "A2"); !slices.Equal(got, count(500, 600)) {
-		t.Errorf("captured anew, %d samples are read", len(got))
+		t.Errorf("after the deleted PV was captured again, a read returns %d samples, want 100", len(got))
 	}
 	l.end()
 	l = start(t, st, 10*time.Millisecond, "A", "B", "C", "D", "A2")
-	eventually(t, "all is in blocks", func() bool { return inBlocks(t, st, "A2") == 100 })
+	eventually(t, "all samples are in blocks", func() bool { return inBlocks(t, st, "A2") == 100 })
 	if got := values(t, &query.Reader{Store: st, Shards: 4}, "A2"); !slices.Equal(got, count(500, 600)) {
-		t.Errorf("captured anew and sealed, %d samples are read", len(got))
+		t.Errorf("after the deleted PV was captured again and sealed, a read returns %d samples, want 100", len(got))
 	}
 }
 
@@ -367,7 +367,7 @@ func TestOnlyASealerDeletes(t *testing.T) {
 	for _, a := range []Assignment{{}, one(1, true), one(0, false)} {
 		l.Apply(a)
 		if err := l.Delete(t.Context(), 0, []string{"A"}); !errors.Is(err, ErrNotSealing) {
-			t.Errorf("deleting gives %v", err)
+			t.Errorf("deleting returns %v", err)
 		}
 	}
 }

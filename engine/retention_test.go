@@ -51,7 +51,7 @@ func TestLong_AConstantStaysReadable(t *testing.T) {
 			t.Errorf("the Appliance's API answers %d %s", answer.Code, body)
 		}
 		if n := inBlocks(t, e.st, "A"); n != 0 {
-			t.Errorf("%d samples of ten days ago stand in blocks of a day", n)
+			t.Errorf("%d samples from ten days ago are in blocks, want only carried-forward copies", n)
 		}
 		// On connecting, another engine gets the value with its original time.
 		e.end()
@@ -88,7 +88,7 @@ func TestLong_StoredDataFollowsRetention(t *testing.T) {
 		e.keep(store.Retention{Raw: store.Keep7d})
 		testclock.Advance(50 * time.Minute)
 		if n := e.onTier(store.Forever); n != 15*24 {
-			t.Errorf("within an hour %d samples are left on the old tier", n)
+			t.Errorf("%d samples are left on the old tier within the hour after the change", n)
 		}
 		testclock.Advance(70 * time.Minute)
 		if n, m := e.onTier(store.Forever), e.onTier(store.Keep7d); n != 0 || m < 7*24-2 || m > 7*24+1 {
@@ -136,10 +136,10 @@ func TestLong_AWriteBeforeADropStays(t *testing.T) {
 		e.keep(store.Retention{Raw: store.Keep7d})
 		testclock.Advance(2 * time.Hour)
 		if len(want) == 0 || e.onTier(store.Forever) != len(want) {
-			t.Errorf("of %d samples that were written before drops %d stand where they were", len(want), e.onTier(store.Forever))
+			t.Errorf("%d samples were written to a bucket right before its deletion; %d of them are still in their bucket", len(want), e.onTier(store.Forever))
 		}
 		if got := strings.Count(e.read(8*days), "7@"); got != len(want) {
-			t.Errorf("%d of them are read, of %d", got, len(want))
+			t.Errorf("a read returns %d of the %d samples that were written right before a deletion", got, len(want))
 		}
 	})
 }
@@ -236,7 +236,7 @@ func TestDeletionTakesEveryTier(t *testing.T) {
 			e.keep(store.Retention{Raw: r})
 			e.hourly(2)
 			if n := e.onTier(r); n == 0 {
-				t.Fatalf("nothing stands on tier %v", r)
+				t.Fatalf("there is no sample on tier %v", r)
 			}
 		}
 		ch, _, err := e.st.Channel(t.Context(), "A")
@@ -299,7 +299,7 @@ func TestLong_ALargeConstantStaysReadable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st := &calm{Store: db, written: map[store.WriterID]store.Claim{}}
+		st := &claimOnceStore{Store: db, written: map[store.WriterID]store.Claim{}}
 		cameras := []*images{{}, {}}
 		var engines []*Engine
 		ends := make(chan int, 2)

@@ -49,7 +49,7 @@ func (l *life) spoolAll(t *testing.T, from, to int) {
 	for _, pv := range []string{"A", "B"} {
 		l.source.send(pv, from, to)
 	}
-	eventually(t, "all is in the spool", func() bool {
+	eventually(t, "all samples are in the spool", func() bool {
 		s := l.Summary()
 		if s.Dropped[sample.Overflow] > 0 {
 			t.Fatalf("%d samples are dropped", s.Dropped[sample.Overflow])
@@ -90,13 +90,13 @@ func TestAnOutageWithASpool(t *testing.T) {
 		sent += 8000
 		wantAll(t, l.reader, "A", sent, "while the store is away")
 		if got := l.Held(); !slices.Contains(got, 0) || !slices.Contains(got, 1) || l.ShardStatus(0).Unsaved != 8000 {
-			t.Errorf("held are %v, %+v", got, l.ShardStatus(0))
+			t.Errorf("the engine holds shards %v; the status is %+v", got, l.ShardStatus(0))
 		}
 		if got := slices.Sorted(maps.Keys(l.Waiting())); !slices.Equal(got, []int{0, 1}) {
-			t.Errorf("samples wait of shards 0 and 1, not of %v", got)
+			t.Errorf("samples of the shards %v wait, want 0 and 1", got)
 		}
 		if err := l.Delete(deadline(t), 0, []string{"X"}); err == nil {
-			t.Error("data is deleted while some waits in the spool")
+			t.Error("data is deleted while samples of the shard wait in the spool")
 		}
 		l.store.dead.Store(false)
 		for l.Summary().Spooled > 0 {
@@ -110,8 +110,8 @@ func TestAnOutageWithASpool(t *testing.T) {
 	}
 	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
 	l.checkCounts(t, uint64(sent))
-	eventually(t, "nothing waits", func() bool { return len(l.Waiting()) == 0 })
-	eventually(t, "the claims of the spool are gone", func() bool { return len(claims(t, st, 0)) == 1 && len(claims(t, st, 1)) == 1 })
+	eventually(t, "no samples wait", func() bool { return len(l.Waiting()) == 0 })
+	eventually(t, "the claims of the spool are dropped", func() bool { return len(claims(t, st, 0)) == 1 && len(claims(t, st, 1)) == 1 })
 	l.end()
 	cold := &query.Reader{Store: st, Shards: 4}
 	for _, pv := range []string{"A", "B"} {
@@ -148,7 +148,7 @@ func TestAShardIsGivenUpDuringAnOutage(t *testing.T) {
 	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
 	l.store.dead.Store(true)
 	l.source.send("A", 1000, 9000)
-	eventually(t, "all is in the spool", func() bool { return l.opts.Spool.Waiting(other) == 8000 })
+	eventually(t, "all samples are in the spool", func() bool { return l.opts.Spool.Waiting(other) == 8000 })
 	l.Apply(Assignment{})
 	reader := &query.Reader{Store: st, Recent: inShards{l, []int{other}}, Shards: 4}
 	wantAll(t, reader, "A", 9000, "while the store is away")
@@ -211,7 +211,7 @@ func TestDeleteBesideASpool(t *testing.T) {
 	st.late.Store(false)
 	eventually(t, "the spool is drained", func() bool { return l.Summary().Spooled == 0 })
 	l.assign("A", "B")
-	wantAll(t, l.reader, "A", 8000, "what was not deleted")
+	wantAll(t, l.reader, "A", 8000, "the PV that was not deleted")
 }
 
 // TestStopAndKillDuringAnOutage ends the process while the store is unreachable. An orderly

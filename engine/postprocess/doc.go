@@ -14,7 +14,7 @@
 //
 // # Semantics
 //
-// They follow the code of the Appliance (github.com/archiver-appliance), not only its
+// The post-processors follow the code of the Appliance (github.com/archiver-appliance), not only its
 // documentation:
 //
 //   - A bin holds the samples whose seconds since 1970, divided by the width, round down
@@ -43,7 +43,7 @@
 // higher moments). No deviation is computed as the difference of large sums.
 //
 // The memory is bounded: median, loess and flyers hold the samples of one bin, and optimized
-// holds at most as many samples as the request asks for. The answer ends with ErrBound if the
+// holds at most as many samples as are requested. The answer ends with ErrBound if the
 // held samples have more than maxHeld bytes, or if loess finds more than maxLoess samples in a
 // bin.
 package postprocess

@@ -172,6 +172,14 @@ func (f *Func) Points() (n int, ok bool) {
 // Fills reports whether the result has a value for empty bins.
 func (f *Func) Fills() bool { return f.fills }
 
+// Holds returns how many bytes the post-processor may hold, beyond a few runs of samples.
+func (f *Func) Holds() int64 {
+	if f.name == "flyers" || f.name == "ignoreflyers" || f.stat != nil && f.stat.values {
+		return maxHeld
+	}
+	return 0
+}
+
 // IsCount reports whether the post-processor is ncount.
 func (f *Func) IsCount() bool { return f.name == "ncount" }
 

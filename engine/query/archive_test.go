@@ -174,10 +174,24 @@ func (a *archive) dropClaim(w store.WriterID, shard int) {
 // read returns the samples that a reader yields.
 func (a *archive) read(from, to int64, opts Options) []typed {
 	a.t.Helper()
-	seq, err := a.reader().Read(a.t.Context(), testPV, from, to, opts)
+	read, err := a.reader().Read(a.t.Context(), testPV, from, to, opts)
 	a.check(err)
+	return a.collect(read)
+}
+
+// readUntil returns the samples that a reader yields, and the time until which they are complete.
+func (a *archive) readUntil(from, to int64) (samples []typed, until int64) {
+	a.t.Helper()
+	read, err := a.reader().Read(a.t.Context(), testPV, from, to, Options{})
+	a.check(err)
+	return a.collect(read), read.CompleteUntil
+}
+
+// collect returns the samples of a read.
+func (a *archive) collect(read *Samples) []typed {
+	a.t.Helper()
 	var out []typed
-	for r, err := range seq {
+	for r, err := range read.All {
 		a.check(err)
 		if r.Len() == 0 || r.Len() > chunkSamples {
 			a.t.Fatalf("the reader yields a run with %d samples", r.Len())

@@ -26,10 +26,10 @@ func BenchmarkRead(b *testing.B) {
 			r := a.reader()
 			b.ReportAllocs()
 			for b.Loop() {
-				seq, err := r.Read(b.Context(), testPV, epoch, epoch+day, Options{})
+				read, err := r.Read(b.Context(), testPV, epoch, epoch+day, Options{})
 				a.check(err)
 				n := 0
-				for run, err := range seq {
+				for run, err := range read.All {
 					a.check(err)
 					n += run.Len()
 				}

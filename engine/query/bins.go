@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"time"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/rollup"
@@ -25,10 +24,19 @@ type BinOptions struct {
 	// First makes the read yield the first bin even if it has no samples, provided that the PV
 	// held a value.
 	First bool
+	// Width is the exact width of the bins in ns. If it is 0, the number of points determines the
+	// width. The width of stored bins that are used divides it.
+	Width int64
+	// Lost collects the samples in damaged blocks, which the read leaves out. If it is nil, a
+	// damaged block ends the read with an error.
+	Lost *Losses
 }
 
 // Bins is the result of a read of bins: the samples of a range, summarized by time.
 type Bins struct {
+	// CompleteUntil is a time in ns since 1970. The bins have all samples that engines received
+	// before it. It is Latest if no sample is missing.
+	CompleteUntil int64
 	// Width is the width of a bin, in ns.
 	Width int64
 	// Stored is true if the PV has stored rollups from which these bins can be computed.
@@ -53,64 +61,91 @@ type Bins struct {
 func (r *Reader) Bins(ctx context.Context, pv string, from, to int64, points int, opts BinOptions) (*Bins, error) {
 	n := int64(max(points, 1))
 	from, to = max(from, Earliest), min(to, Latest)
-	b, err := r.binning(ctx, pv, max(1, (to-from+n-1)/n))
+	width := opts.Width
+	if width == 0 {
+		width = max(1, (to-from+n-1)/n)
+	}
+	b, err := r.binning(ctx, pv, width, opts.Width != 0)
 	if err != nil {
 		return nil, err
 	}
 	b.first, b.end = rollup.Floor(from, b.width), rollup.Floor(to, b.width)+b.width
 	b.join.empty, b.join.lead = opts.Empty, opts.First
-	return &Bins{Width: b.width, Stored: len(b.levels) > 0, All: b.all(ctx)}, b.collectUnsealed(ctx, r)
+	b.p.leaveOut(opts.Lost)
+	if err := b.collectUnsealed(ctx, r); err != nil {
+		return nil, err
+	}
+	return &Bins{CompleteUntil: b.p.completeUntil, Width: b.width, Stored: len(b.levels) > 0, All: b.all(ctx)}, nil
 }
 
-// Count returns the number of samples of a PV in [from, to], in ns since 1970, from stored
-// bins. stored is false if no stored bins are fine enough for the range.
-func (r *Reader) Count(ctx context.Context, pv string, from, to int64) (n uint64, stored bool, err error) {
+// Count is the number of samples in a range.
+type Count struct {
+	// CompleteUntil is a time in ns since 1970. The samples that engines received before it are
+	// counted. It is Latest if no sample is missing.
+	CompleteUntil int64
+	// Stored is false if no stored bins are fine enough for the range. In this case nothing was
+	// counted.
+	Stored bool
+	N      uint64
+}
+
+// Count counts the samples of a PV in [from, to], in ns since 1970, by stored bins. lost is as in
+// Options.
+func (r *Reader) Count(ctx context.Context, pv string, from, to int64, lost *Losses) (Count, error) {
 	from, to = max(from, Earliest), min(to, Latest)
-	b, err := r.binning(ctx, pv, max(1, (to-from)/countBins))
+	b, err := r.binning(ctx, pv, max(1, (to-from)/countBins), false)
 	if err != nil || len(b.levels) == 0 {
-		return 0, false, err
+		return Count{}, err
 	}
 	b.first, b.end = rollup.Floor(from+b.width-1, b.width), rollup.Floor(to+1, b.width)
+	b.p.leaveOut(lost)
 	if err := b.collectUnsealed(ctx, r); err != nil {
-		return 0, false, err
+		return Count{}, err
 	}
+	c := Count{CompleteUntil: b.p.completeUntil, Stored: true}
 	for bin, err := range b.all(ctx) {
 		if err != nil || bin.Width != b.width {
-			return 0, false, err
+			return Count{}, err
 		}
-		n += bin.Count
+		c.N += bin.Count
 	}
 	for _, edge := range [][2]int64{{from, b.first - 1}, {b.end, to}} {
-		runs, err := r.Read(ctx, pv, edge[0], edge[1], Options{Inside: true})
-		if err != nil {
-			return 0, false, err
-		}
-		for run, err := range runs {
-			if err != nil {
-				return 0, false, err
-			}
-			n += uint64(run.Len())
+		if err := c.addEdge(ctx, r, pv, edge[0], edge[1], lost); err != nil {
+			return Count{}, err
 		}
 	}
-	return n, true, nil
+	return c, nil
+}
+
+// addEdge counts the samples in [from, to] one by one.
+func (c *Count) addEdge(ctx context.Context, r *Reader, pv string, from, to int64, lost *Losses) error {
+	s, err := r.Read(ctx, pv, from, to, Options{Inside: true, Lost: lost})
+	if err != nil {
+		return err
+	}
+	for run, err := range s.All {
+		if err != nil {
+			return err
+		}
+		c.N += uint64(run.Len())
+	}
+	c.CompleteUntil = min(c.CompleteUntil, s.CompleteUntil)
+	return nil
 }
 
 // countBins is the minimum number of bins that Count adds up. Count counts the samples at the
 // ends of the range one by one.
 const countBins = 100
 
-// binning returns a new binning for bins of about the requested width.
-func (r *Reader) binning(ctx context.Context, pv string, width int64) (*binning, error) {
+// binning returns a new binning for bins of about the requested width, or of exactly that width.
+func (r *Reader) binning(ctx context.Context, pv string, width int64, exact bool) (*binning, error) {
 	b := &binning{tiles: r.Store.Rollups}
-	b.p = newPlan(r.Store, pvname.Canonical(pv), time.Now().UnixNano())
-	if r.Now != nil {
-		b.p.Now = r.Now()
-	}
+	b.p = newPlan(r.Store, pvname.Canonical(pv), r.now())
 	ch, _, err := r.Store.Channel(ctx, b.p.PV)
 	if err != nil {
 		return nil, err
 	}
-	b.chooseLevels(ch.Levels, width)
+	b.chooseLevels(ch.Levels, width, exact)
 	b.join = joiner{width: b.width, now: b.p.Now}
 	return b, nil
 }
@@ -118,6 +153,7 @@ func (r *Reader) binning(ctx context.Context, pv string, width int64) (*binning,
 // collectUnsealed reads everything except bins and blocks.
 func (b *binning) collectUnsealed(ctx context.Context, r *Reader) error {
 	b.p.From, b.p.To = b.first, b.end-1
+	b.p.since = b.first - 1 // a fresh sample before the first bin changes that bin
 	return b.p.collectUnsealed(ctx, r.Recent, r.Shards)
 }
 
@@ -156,15 +192,15 @@ type binning struct {
 }
 
 // chooseLevels chooses the width and the levels, given the levels of the PV and the requested
-// width.
-func (b *binning) chooseLevels(levels []store.Level, requested int64) {
+// width. If exact is true, it keeps the width.
+func (b *binning) chooseLevels(levels []store.Level, requested int64, exact bool) {
 	levels = slices.DeleteFunc(slices.Clone(levels), func(l store.Level) bool { return !l.Valid() })
 	slices.SortFunc(levels, func(x, y store.Level) int { return cmp.Or(cmp.Compare(y.Every(), x.Every()), cmp.Compare(x, y)) })
 	b.width = requested
 	unit := int64(0)
 	for _, l := range levels {
 		every := int64(l.Every())
-		if unit == 0 && every <= requested {
+		if unit == 0 && every <= requested && (!exact || requested%every == 0) {
 			b.width, unit = requested/every*every, every
 		}
 		if unit > 0 && unit%every == 0 {
@@ -196,7 +232,8 @@ func (b *binning) findHeldValue(ctx context.Context) error {
 	at := b.first
 	acc := rollup.NewAccumulator(b.unit())
 	var bins []rollup.Bin
-	err := b.p.Part(at, at).Feed(ctx, func(r *sample.Run, i, j int) bool {
+	part := b.p.Part(at, at)
+	err := part.Feed(ctx, func(r *sample.Run, i, j int) bool {
 		j = i + sort.Search(j-i, func(k int) bool { return r.Times[i+k] >= at })
 		bins = acc.Add(bins, r, i, j)
 		return true
@@ -208,7 +245,8 @@ func (b *binning) findHeldValue(ctx context.Context) error {
 	if !found {
 		last = math.MinInt64
 	}
-	if bins = acc.Close(bins, math.MaxInt64); len(bins) > 0 {
+	lost := part.LostUntil() // an older sample or bin is not the last one
+	if bins = acc.Close(bins, math.MaxInt64); len(bins) > 0 && last >= lost {
 		b.join.hold(&bins[len(bins)-1])
 	}
 	if b.earliest >= at {
@@ -224,7 +262,7 @@ func (b *binning) findHeldValue(ctx context.Context) error {
 				continue // a tile that does not decode counts as missing
 			}
 			n := sort.Search(len(t.Bins), func(i int) bool { return t.Bins[i].End() > at })
-			if n > 0 && t.Bins[n-1].Start > last {
+			if n > 0 && t.Bins[n-1].Start > last && t.Bins[n-1].End() > lost {
 				b.join.hold(&t.Bins[n-1])
 				last = t.Bins[n-1].Start
 			}

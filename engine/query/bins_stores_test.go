@@ -73,9 +73,9 @@ func binsEqualSamples(t *testing.T, st store.Store) {
 				t.Fatalf("%v to %v: a bin is %+v, but %+v if computed from the samples", c.from, c.to, *g, *w)
 			}
 		}
-		n, stored, err := r.Count(t.Context(), drawnPV, from, to)
-		if want := min(to, start+int64(span))/1e9 - max(from, start)/1e9; err != nil || stored && int64(n) != want {
-			t.Errorf("%v to %v: counted %d samples (%v), want %d", c.from, c.to, n, err, want)
+		n, err := r.Count(t.Context(), drawnPV, from, to, nil)
+		if want := min(to, start+int64(span))/1e9 - max(from, start)/1e9; err != nil || n.Stored && int64(n.N) != want {
+			t.Errorf("%v to %v: counted %d samples (%v), want %d", c.from, c.to, n.N, err, want)
 		}
 	}
 }
@@ -83,11 +83,11 @@ func binsEqualSamples(t *testing.T, st store.Store) {
 // computed computes bins from the samples that a read yields.
 func (s *wave) computed(r *query.Reader, from, to, width int64) []rollup.Bin {
 	from, to = rollup.Floor(from, width), rollup.Floor(to, width)+width-1
-	runs, err := r.Read(context.Background(), drawnPV, from, to, query.Options{})
+	read, err := r.Read(context.Background(), drawnPV, from, to, query.Options{})
 	s.check(err)
 	acc := rollup.NewAccumulator(width)
 	var bins []rollup.Bin
-	for run, err := range runs {
+	for run, err := range read.All {
 		s.check(err)
 		bins = acc.Add(bins, run, 0, run.Len())
 	}

@@ -37,6 +37,30 @@
 //
 // If the reader finds a sample in two places, it yields the sample once.
 //
+// # Completeness
+//
+// A result has all samples that were in memory when the read began, unless an engine did not
+// answer, or answered without samples because it is busy. The result then lacks the samples that
+// this engine has not flushed. CompleteUntil says which samples these can be: no sample that
+// arrived before that time is missing.
+//
+//   - A claim says up to which time all samples of its writer are in acknowledged rows. The
+//     reader reads claims before rows, so it finds these rows, or blocks with their samples. A
+//     busy engine says the same of its writers, and more recently. It says so before the reader
+//     reads the rows.
+//   - The reader takes the minimum over the writers that are not covered and have not closed
+//     their claims. A closed writer has no samples in memory. A dead writer counts until a
+//     sealer drops its claim, because only the sealer knows that no more rows come.
+//   - It takes the minimum over the shards in which the PV is captured. If an engine is
+//     unanswered, it also includes the other shards of the PV: the PV may have been removed a
+//     moment ago.
+//   - If an engine answered, and was connected to the PV before that time, the engine has
+//     received all later samples too, and the result is complete.
+//   - A shard without an open claim, whose engine does not answer, is complete until the latest
+//     time in its closed claims: the engine has captured, but has not claimed the shard yet.
+//
+// Times of arrival are those of the engines' clocks. A sample may carry an older time.
+//
 // # Tiers
 //
 // Blocks of a PV are in buckets of several sizes, on several retention tiers. A read unites
@@ -83,8 +107,9 @@
 //
 // A reader holds in decoded form only the blocks that overlap at one moment of the range,
 // regardless of the length of the range. For large values this is usually one block. For each
-// bucket size and tier, it reads ahead 1 MiB of blobs or one larger blob. It holds all samples
-// that are not in blocks yet. Their number is bounded by the memory of the engines and the
-// time between checkpoints. It holds large values only if they are in the range, and does not
-// copy them. Large values do not wait for checkpoints.
+// bucket size and tier, it reads ahead 1 MiB of blobs or one larger blob. It holds the samples of
+// the range that are not in blocks yet. Their number is bounded by the memory of the engines and
+// the time between checkpoints. It does not copy large values, which do not wait for checkpoints.
+// Of the journal it holds the indexes of a page of rows, and the bodies of a few rows with samples
+// of the PV.
 package query

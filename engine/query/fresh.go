@@ -49,9 +49,7 @@ const largeRun = 1 << 20
 // gather adds the samples of a run to Unsealed, except those that the range does not need. The
 // caller passes runs in order of arrival.
 func (p *plan) gather(r *sample.Run) {
-	if !r.Type.Fixed() && r.Size() >= largeRun {
-		r = r.Within(p.From, p.To)
-	}
+	r = r.Within(p.since, p.To)
 	switch i := slices.IndexFunc(p.Unsealed, func(f *sample.Run) bool { return f.Type == r.Type }); {
 	case r.Len() == 0:
 	case r.Size() >= largeRun && !r.Type.Fixed():

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// image is a sample of many bytes.
+// image returns a sample that is an array of size equal bytes.
 func image(at int64, size int, fill byte) typed {
 	return typed{sample.Uint8.Array(), sample.Sample{Time: at, Bytes: bytes.Repeat([]byte{fill}, size)}}
 }
@@ -56,18 +56,19 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// TestCarriedForwardValueElsewhere checks that a read finds a large value in its own bucket,
-// of any size. A large value is not copied into each bucket.
+// TestCarriedForwardValueElsewhere checks carried-forward samples without their value. A large
+// value is not copied into later buckets, so a read must find it in the bucket of its time,
+// whatever the size of that bucket.
 func TestCarriedForwardValueElsewhere(t *testing.T) {
 	value := image(epoch+100, 100<<10, 7)
 	elsewhere := image(epoch+100, 0, 0)
 	elsewhere.Tag = sample.CarriedForward | sample.Elsewhere
 	later := store.Day.Of(epoch + 5*day)
 	for name, fill := range map[string]func(*archive){
-		"in another bucket":  func(a *archive) { a.block(writer(1), store.Day.Of(epoch), value) },
-		"in another size":    func(a *archive) { a.block(writer(1), store.Hour.Of(epoch), value) },
-		"among others":       func(a *archive) { a.block(writer(1), store.Day.Of(epoch), image(epoch+50, 9, 1), value) },
-		"of another's block": func(a *archive) { a.block(writer(2), store.Day.Of(epoch), value, image(epoch+101, 0, 0)) },
+		"in another bucket":             func(a *archive) { a.block(writer(1), store.Day.Of(epoch), value) },
+		"in a bucket of another size":   func(a *archive) { a.block(writer(1), store.Hour.Of(epoch), value) },
+		"in a block with other samples": func(a *archive) { a.block(writer(1), store.Day.Of(epoch), image(epoch+50, 9, 1), value) },
+		"before a later sample":         func(a *archive) { a.block(writer(2), store.Day.Of(epoch), value, image(epoch+101, 0, 0)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newArchive(t, 1)
@@ -75,7 +76,7 @@ func TestCarriedForwardValueElsewhere(t *testing.T) {
 			a.block(writer(3), later, elsewhere)
 			at := later.Start() + 10
 			got := a.read(at, at+10, Options{})
-			if name == "of another's block" {
+			if name == "before a later sample" {
 				return // the later sample is not carried forward here, so only check that the read succeeds
 			}
 			if len(got) != 1 || got[0].key() != value.key() {
@@ -86,7 +87,7 @@ func TestCarriedForwardValueElsewhere(t *testing.T) {
 			}
 		})
 	}
-	t.Run("deleted", func(t *testing.T) {
+	t.Run("in a deleted block", func(t *testing.T) {
 		a := newArchive(t, 1)
 		a.block(writer(3), later, elsewhere)
 		if got := a.read(later.Start()+10, later.Start()+20, Options{}); len(got) != 0 {
@@ -95,17 +96,17 @@ func TestCarriedForwardValueElsewhere(t *testing.T) {
 	})
 }
 
-// shelf is a store with blocks in memory.
-type shelf struct {
+// memoryBlocks is a store with blocks in memory.
+type memoryBlocks struct {
 	store.Store
 	blocks []store.Block
 }
 
-func (s *shelf) LastBlock(context.Context, string, store.Bucket, int64) (store.Block, bool, error) {
+func (s *memoryBlocks) LastBlock(context.Context, string, store.Bucket, int64) (store.Block, bool, error) {
 	return store.Block{}, false, nil
 }
 
-func (s *shelf) Blocks(_ context.Context, _ string, in store.Bucket, _, _ int64) iter.Seq2[store.Block, error] {
+func (s *memoryBlocks) Blocks(_ context.Context, _ string, in store.Bucket, _, _ int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		for _, b := range s.blocks {
 			if b.Bucket == in && !yield(b, nil) {
@@ -122,7 +123,7 @@ func TestMemoryOfLargeValues(t *testing.T) {
 	a := newArchive(t, 1)
 	bucket := store.Day.Of(epoch)
 	a.directory(store.Channel{Starts: []store.Bucket{bucket}})
-	s := &shelf{Store: a.store}
+	s := &memoryBlocks{Store: a.store}
 	for i := range int64(n) {
 		r := run([]typed{image(epoch+i, size, byte(i))})
 		s.blocks = append(s.blocks, store.Block{
@@ -133,9 +134,9 @@ func TestMemoryOfLargeValues(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	got := 0
-	seq, err := (&Reader{Store: s, Shards: testShards}).Read(t.Context(), testPV, epoch, epoch+n, Options{})
+	read, err := (&Reader{Store: s, Shards: testShards}).Read(t.Context(), testPV, epoch, epoch+n, Options{})
 	a.check(err)
-	for r, err := range seq {
+	for r, err := range read.All {
 		a.check(err)
 		if v := r.Value(0); r.Len() != 1 || len(v) != size || v[size-1] != byte(got) {
 			t.Fatalf("run %d has %d samples, and the first has %d bytes", got, r.Len(), len(v))

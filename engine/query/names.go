@@ -17,6 +17,9 @@ func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit in
 	found := names{limit: limit, set: map[string]struct{}{}}
 	if r.Captured != nil {
 		for pv := range r.Captured() {
+			if ctx.Err() != nil { // match may be slow
+				return nil, ctx.Err()
+			}
 			if match(pv) {
 				found.add(pv)
 			}
@@ -56,14 +59,24 @@ func (n *names) sorted() []string {
 	return all
 }
 
-// Known reports whether a PV is being captured or was captured once.
+// Known reports whether a PV is being captured or was captured once, even if it never connected.
 func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {
 	pv = pvname.Canonical(pv)
+	if _, found, err := r.Store.Channel(ctx, pv); found || err != nil {
+		return found, err
+	}
 	if r.Recent != nil && r.Recent.Recent(ctx, RecentRequest{PV: pv, From: Latest, To: Latest}).Known {
 		return true, nil
 	}
-	_, found, err := r.Store.Channel(ctx, pv)
-	return found, err
+	return isMarked(ctx, r.Store, pv)
+}
+
+// isMarked reports whether the store has a mark of a PV, such as one that it was never found.
+func isMarked(ctx context.Context, st store.Store, pv string) (bool, error) {
+	for _, err := range st.LatestMarks(ctx, pv, Latest) {
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // Type returns the latest type of a PV's samples in the directory, or Unknown if the
@@ -74,6 +87,18 @@ func (r *Reader) Type(ctx context.Context, pv string) (sample.Type, error) {
 		return sample.Unknown, err
 	}
 	return ch.Types[len(ch.Types)-1], nil
+}
+
+// Types returns the types that a PV's samples have had, as far as the directory has them.
+func (r *Reader) Types(ctx context.Context, pv string) ([]sample.Type, error) {
+	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
+	return slices.Clone(ch.Types), err
+}
+
+// Levels returns the levels of rollups that a PV has, or had.
+func (r *Reader) Levels(ctx context.Context, pv string) ([]store.Level, error) {
+	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
+	return slices.DeleteFunc(ch.Levels, func(l store.Level) bool { return !l.Valid() }), err
 }
 
 // Metadata returns the metadata of a PV at a time in ns since 1970: the latest entry at or
@@ -112,4 +137,25 @@ func (r *Reader) MetadataHistory(ctx context.Context, pv string, from, to int64)
 // Marks yields the marks of a PV with Time in [from, to], in ns since 1970, by time.
 func (r *Reader) Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error] {
 	return r.Store.Marks(ctx, pvname.Canonical(pv), from, to)
+}
+
+// maxMarks limits the marks that StateMark reads, because a PV may have many losses.
+const maxMarks = 1000
+
+// StateMark returns the latest mark of a PV at or before a time, in ns since 1970, that says
+// whether updates arrived. It returns false if there is none.
+func (r *Reader) StateMark(ctx context.Context, pv string, at int64) (m sample.Mark, found bool, err error) {
+	read := 0
+	for m, err := range r.Store.LatestMarks(ctx, pvname.Canonical(pv), at) {
+		if err != nil {
+			return m.Mark, false, err
+		}
+		if m.Kind.IsState() {
+			return m.Mark, true, nil
+		}
+		if read++; read == maxMarks {
+			break
+		}
+	}
+	return m, false, nil
 }

@@ -1,11 +1,11 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -88,9 +88,9 @@ type RecentRequest struct {
 }
 
 // Recent returns the samples of a PV that engines hold in memory at a moment after the call.
-// It leaves out engines that do not answer. The result does not cover the writers of these
-// engines, and the reader reads their journal rows instead. Even then the result must list the
-// shards in which the PV is captured.
+// It leaves out engines that do not answer, and sets Held.Unanswered. The result does not cover
+// the writers of these engines, and the reader reads their journal rows instead. Even then the
+// result must list the shards in which the PV is captured.
 type Recent interface {
 	Recent(ctx context.Context, q RecentRequest) Held
 }
@@ -114,6 +114,9 @@ type Reader struct {
 type Options struct {
 	// Inside leaves out the last sample before the range.
 	Inside bool
+	// Lost collects the samples in damaged blocks, which the read leaves out. If it is nil, a
+	// damaged block ends the read with an error.
+	Lost *Losses
 }
 
 // Earliest and Latest bound the times of a read, in ns since 1970. They are the starts of the
@@ -123,24 +126,31 @@ const (
 	Latest   = scan.Latest
 )
 
-// Read yields the samples of a PV with times in [from, to], in ns since 1970. It yields each
-// sample once, sorted by time. If there is no sample at from, Read first yields the last
-// sample before from, unless the options leave it out. Samples of equal time are in order of
-// arrival, as far as that order is known.
-//
-// A yielded run has one type, a bounded length and at least one sample. It is valid until the
-// next one is requested. The sequence ends after its first error. It can be used only once.
+// Samples is the result of a read.
+type Samples struct {
+	// CompleteUntil is a time in ns since 1970. All samples that engines received before it are
+	// in the result, as far as they are in the range. It is Latest if no sample is missing.
+	CompleteUntil int64
+	// All yields each sample once, sorted by time. Samples of equal time are in order of
+	// arrival, as far as that order is known. A yielded run has one type, a bounded length and
+	// at least one sample. It is valid until the next one is requested. The sequence ends after
+	// its first error. It can be used only once.
+	All iter.Seq2[*sample.Run, error]
+}
+
+// Read returns the samples of a PV with times in [from, to], in ns since 1970. If there is no
+// sample at from, the first one is the last sample before from, unless the options leave it out, or
+// a damaged block may have held it.
 // For a PV that was never captured, Read returns ErrUnknownPV.
-func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Options) (iter.Seq2[*sample.Run, error], error) {
-	p := newPlan(r.Store, pvname.Canonical(pv), time.Now().UnixNano())
+func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Options) (*Samples, error) {
+	p := newPlan(r.Store, pvname.Canonical(pv), r.now())
 	p.From, p.To, p.Inside = max(from, Earliest), min(to, Latest), opts.Inside
-	if r.Now != nil {
-		p.Now = r.Now()
-	}
+	p.since = p.From
+	p.leaveOut(opts.Lost)
 	if err := p.collectUnsealed(ctx, r.Recent, r.Shards); err != nil {
 		return nil, err
 	}
-	return func(yield func(*sample.Run, error) bool) { p.run(ctx, yield) }, nil
+	return &Samples{p.completeUntil, func(yield func(*sample.Run, error) bool) { p.run(ctx, yield) }}, nil
 }
 
 // plan is one read. Its field Unsealed has normalized runs of samples that may not be in a
@@ -150,19 +160,29 @@ type plan struct {
 	store  store.Store
 	starts []store.Bucket // from the directory
 	large  []*sample.Run  // part of Unsealed while it is being gathered
+	// since is the time from which on unsealed samples are gathered, with the last one before.
+	since         int64
+	completeUntil int64 // see Samples
+}
+
+// leaveOut makes the read leave out damaged blocks and note their samples, unless to is nil.
+func (p *plan) leaveOut(to *Losses) {
+	if to != nil {
+		p.Damaged = to.leaveOut
+	}
 }
 
 // newPlan returns a plan to read a PV. Buckets expire by the time now.
 func newPlan(st store.Store, pv string, now int64) *plan {
-	return &plan{Scan: scan.Scan{Store: st, PV: pv, Now: now}, store: st}
+	return &plan{Scan: scan.Scan{Store: st, PV: pv, Now: now}, store: st, completeUntil: Latest}
 }
 
 // collectUnsealed reads everything except the blocks, in the order that the package
 // comment explains.
 func (p *plan) collectUnsealed(ctx context.Context, recent Recent, shards int) error {
-	var held Held
+	held := Held{Unanswered: true}
 	if recent != nil {
-		held = recent.Recent(ctx, RecentRequest{PV: p.PV, From: p.From, To: p.To})
+		held = recent.Recent(ctx, RecentRequest{PV: p.PV, From: p.since, To: p.To})
 	}
 	if held.Missing != nil && p.To >= held.MissingFrom {
 		return held.Missing
@@ -173,7 +193,9 @@ func (p *plan) collectUnsealed(ctx context.Context, recent Recent, shards int) e
 		return err
 	}
 	if !found && !held.Known {
-		return ErrUnknownPV
+		if marked, err := isMarked(ctx, p.store, p.PV); err != nil || !marked {
+			return cmp.Or(err, ErrUnknownPV)
+		}
 	}
 	inShards := append(slices.Concat(ch.Shards, held.Shards), home)
 	slices.Sort(inShards)
@@ -184,6 +206,7 @@ func (p *plan) collectUnsealed(ctx context.Context, recent Recent, shards int) e
 				return err
 			}
 		}
+		p.completeUntil = min(p.completeUntil, held.completeUntil(shard, of))
 		if err := p.readJournal(ctx, shard, of, held.Covers); err != nil {
 			return err
 		}
@@ -218,7 +241,7 @@ func (p *plan) readDirectory(ctx context.Context, home int) (ch store.Channel, f
 
 // run reads the blocks and yields the merged samples.
 func (p *plan) run(ctx context.Context, yield func(*sample.Run, error) bool) {
-	w := &window{from: p.From, to: p.To, inside: p.Inside, yield: yield}
+	w := &window{from: p.From, to: p.To, inside: p.Inside, lostUntil: p.LostUntil, yield: yield}
 	if err := p.Run(ctx, w.hold, w.add); err != nil {
 		yield(nil, err)
 		return

@@ -207,9 +207,9 @@ func TestBlocksAreReadLazily(t *testing.T) {
 	}
 	c := &counting{Store: a.store}
 	a.store = c
-	seq, err := a.reader().Read(t.Context(), testPV, epoch, epoch+50*day, Options{})
+	read, err := a.reader().Read(t.Context(), testPV, epoch, epoch+50*day, Options{})
 	a.check(err)
-	for range seq {
+	for range read.All {
 		break
 	}
 	if c.blocks == 0 || c.blocks > 3 {
@@ -229,10 +229,10 @@ func TestYieldedRunsAreBounded(t *testing.T) {
 	}
 	a.block(writer(1), store.Day.Of(epoch), floats...)
 	a.block(writer(1), store.Day.Of(epoch+day), texts...)
-	seq, err := a.reader().Read(t.Context(), testPV, epoch, epoch+2*day, Options{})
+	read, err := a.reader().Read(t.Context(), testPV, epoch, epoch+2*day, Options{})
 	a.check(err)
 	n := 0
-	for r, err := range seq {
+	for r, err := range read.All {
 		a.check(err)
 		if n += r.Len(); r.Len() > chunkSamples || r.Size() > 2*chunkBytes {
 			t.Errorf("a run has %d samples and %d bytes", r.Len(), r.Size())

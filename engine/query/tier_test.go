@@ -72,7 +72,7 @@ func TestAConstantOutlivesItsTier(t *testing.T) {
 		"from before the value arrived":      {-day, 9 * day, false, "0:7 "},
 		"from when the value arrived":        {0, 9 * day, true, "0:7 "},
 		"from after the value expired":       {3 * day, 10*day + hour, false, "0:7 864000000000005:8 "},
-		"the same, inside":                   {3 * day, 10*day + hour, true, "864000000000005:8 "},
+		"the same, only inside the range":    {3 * day, 10*day + hour, true, "864000000000005:8 "},
 		"where it is carried forward":        {10*day - 5*hour, 10*day - 4*hour, false, "0:7 "},
 		"where no engine carried it forward": {10*day - 24*hour, 10*day - 20*hour, false, "0:7 "},
 		"the same, and the range ends there": {10*day - 24*hour, 10*day - 24*hour, false, "0:7 "},
@@ -84,15 +84,15 @@ func TestAConstantOutlivesItsTier(t *testing.T) {
 	}
 }
 
-// steps is a store that calls a function before a certain call of the reader.
-type steps struct {
+// hookStore is a store that calls a function before a certain call of the reader.
+type hookStore struct {
 	store.Store
 	mu       sync.Mutex // some calls are made at the same time
 	call, at int
 	do       func()
 }
 
-func (m *steps) step() {
+func (m *hookStore) step() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.call == m.at {
@@ -101,17 +101,17 @@ func (m *steps) step() {
 	m.call++
 }
 
-func (m *steps) Channel(ctx context.Context, pv string) (store.Channel, bool, error) {
+func (m *hookStore) Channel(ctx context.Context, pv string) (store.Channel, bool, error) {
 	m.step()
 	return m.Store.Channel(ctx, pv)
 }
 
-func (m *steps) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error) {
+func (m *hookStore) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error) {
 	m.step()
 	return m.Store.LastBlock(ctx, pv, b, at)
 }
 
-func (m *steps) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
+func (m *hookStore) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	m.step()
 	return m.Store.Blocks(ctx, pv, b, from, to)
 }
@@ -136,7 +136,7 @@ func TestReadMissesNothingWhileBlocksMove(t *testing.T) {
 				a.ready = nil
 			}
 			a.reader() // writes the blocks that are ready
-			m := &steps{Store: a.store, at: at, do: place}
+			m := &hookStore{Store: a.store, at: at, do: place}
 			if copied {
 				place()
 				m.do = func() {

@@ -22,7 +22,9 @@ const (
 type window struct {
 	from, to int64
 	inside   bool
-	yield    func(*sample.Run, error) bool
+	// lostUntil is Scan.LostUntil.
+	lostUntil func() int64
+	yield     func(*sample.Run, error) bool
 
 	before sample.Run // the last sample before from, until it is yielded
 	chunk  sample.Run // gathered, not yet yielded
@@ -72,7 +74,11 @@ func (w *window) keep(r *sample.Run, i int) {
 	w.before.AppendRange(r, i, i+1)
 }
 
+// flushBefore puts the last sample before the range into the chunk, unless a later one is lost.
 func (w *window) flushBefore() {
+	if w.before.Times[0] < w.lostUntil() {
+		return
+	}
 	w.chunk.Reset(w.before.Type)
 	w.chunk.AppendRange(&w.before, 0, 1)
 }

@@ -46,7 +46,7 @@ func (m *simulation) compareBins(pv string) {
 	}
 	for i := 1; i < len(got); i++ {
 		if got[i].Start < got[i-1].End() {
-			m.t.Fatalf("%s: a bin from %d on follows one that ends at %d\n%v", pv, got[i].Start, got[i-1].End(), m.trace)
+			m.t.Fatalf("%s: a bin that begins at %d follows a bin that ends at %d\n%v", pv, got[i].Start, got[i-1].End(), m.trace)
 		}
 	}
 	if len(got) == 0 || m.tier != store.Forever {
@@ -54,15 +54,15 @@ func (m *simulation) compareBins(pv string) {
 	}
 	width := got[0].Width
 	if asked := max(1, (to-from+int64(points)-1)/int64(points)); width != bins.Width || width > asked || width*2 < asked {
-		m.t.Fatalf("bins of %v are not what %d points of %v ask for", time.Duration(width), points, time.Duration(to-from))
+		m.t.Fatalf("bins have the width %v, but the request is for %d points in %v", time.Duration(width), points, time.Duration(to-from))
 	}
-	n, stored, err := m.reader().Count(context.Background(), pv, from, to)
-	if err != nil || stored && n != m.count(pv, from, to) {
-		m.t.Fatalf("%s: %d samples are counted, not %d (%v)\n%v", pv, n, m.count(pv, from, to), err, m.trace)
+	n, err := m.reader().Count(context.Background(), pv, from, to, nil)
+	if err != nil || n.Stored && n.N != m.count(pv, from, to) {
+		m.t.Fatalf("%s: Count returns %d samples, want %d (%v)\n%v", pv, n.N, m.count(pv, from, to), err, m.trace)
 	}
 	want := m.binsOfSamples(pv, from, to, width, now, empty)
 	if len(got) != len(want) {
-		m.t.Fatalf("%s: %d bins of %v (empty: %v), the samples say %d\n%v", pv, len(got), time.Duration(width), empty, len(want), m.trace)
+		m.t.Fatalf("%s: %d bins of %v (empty: %v), but %d if computed from the samples\n%v", pv, len(got), time.Duration(width), empty, len(want), m.trace)
 	}
 	for i := range got {
 		g, w := &got[i], &want[i]
@@ -73,18 +73,18 @@ func (m *simulation) compareBins(pv string) {
 		slices.SortFunc(g.States, func(a, b rollup.StateTime) int { return int(a.State) - int(b.State) })
 		slices.SortFunc(w.States, func(a, b rollup.StateTime) int { return int(a.State) - int(b.State) })
 		if !same(g, w) {
-			m.t.Fatalf("%s: of %d bins bin %d is\n%+v\nthe samples say\n%+v\n%v", pv, len(got), i, *g, *w, m.trace)
+			m.t.Fatalf("%s, %d bins: bin %d is\n%+v\nwant, computed from the samples,\n%+v\n%v", pv, len(got), i, *g, *w, m.trace)
 		}
 	}
 }
 
 // count returns the number of samples that a read returns.
 func (m *simulation) count(pv string, from, to int64) (n uint64) {
-	runs, err := m.reader().Read(context.Background(), pv, from, to, query.Options{Inside: true})
+	read, err := m.reader().Read(context.Background(), pv, from, to, query.Options{Inside: true})
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	for r, err := range runs {
+	for r, err := range read.All {
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -95,13 +95,13 @@ func (m *simulation) count(pv string, from, to int64) (n uint64) {
 
 // binsOfSamples reads all samples and returns the bins computed from them.
 func (m *simulation) binsOfSamples(pv string, from, to, width, now int64, empty bool) (out []rollup.Bin) {
-	runs, err := m.reader().Read(context.Background(), pv, query.Earliest, query.Latest, query.Options{})
+	read, err := m.reader().Read(context.Background(), pv, query.Earliest, query.Latest, query.Options{})
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	acc := rollup.NewAccumulator(width)
 	var bins []rollup.Bin
-	for r, err := range runs {
+	for r, err := range read.All {
 		if err != nil {
 			m.t.Fatal(err)
 		}

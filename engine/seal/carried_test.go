@@ -93,11 +93,11 @@ func TestLateSamplesAreCarriedForwardIntoExistingBuckets(t *testing.T) {
 						return []sample.Sample{{Time: begin + int64(after), Word: uint64(after)}}
 					})
 					for _, from := range []time.Duration{45 * time.Minute, 65 * time.Minute, 125 * time.Minute} {
-						runs, err := (&query.Reader{Store: m.st, Shards: 1}).Read(context.Background(), "A", begin+int64(from), begin+int64(from), query.Options{})
+						read, err := (&query.Reader{Store: m.st, Shards: 1}).Read(context.Background(), "A", begin+int64(from), begin+int64(from), query.Options{})
 						if err != nil {
 							t.Fatal(err)
 						}
-						for r, err := range runs {
+						for r, err := range read.All {
 							if err != nil || r.Times[0] != begin+int64(40*time.Minute) {
 								t.Errorf("the last sample before %v is of %v, %v", from, time.Duration(r.Times[0]-begin), err)
 							}

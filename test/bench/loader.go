@@ -160,11 +160,11 @@ func (l *loader) seal(ctx context.Context) error {
 // read reads a PV from the store only, and returns the number of its samples.
 func (l *loader) read(ctx context.Context, pv string, from, to int64) (n int, err error) {
 	r := &query.Reader{Store: l.store, Shards: len(l.shardJournals)}
-	runs, err := r.Read(ctx, pv, from, to, query.Options{Inside: true})
+	read, err := r.Read(ctx, pv, from, to, query.Options{Inside: true})
 	if err != nil {
 		return 0, err
 	}
-	for run, err := range runs {
+	for run, err := range read.All {
 		if err != nil {
 			return n, fmt.Errorf("reading %s: %w", pv, err)
 		}

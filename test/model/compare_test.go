@@ -10,6 +10,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 // compareAll compares all PVs. Its readers query the given engines for the samples in their
@@ -23,13 +24,38 @@ func (w *world) compareAll(queried []*engine) {
 // compare reads a PV in several ways, and compares the results with the model.
 func (w *world) compare(ch *channel, queried []*engine) {
 	x := w.expect(ch, queried)
-	all := &samples{runs: w.runs(ch, query.Earliest, query.Latest, query.Options{}, queried), bins: map[int64][]rollup.Bin{}}
+	runs, until := w.runsUntil(ch, query.Earliest, query.Latest, query.Options{}, queried)
+	all := &samples{runs: runs, bins: map[int64][]rollup.Bin{}}
+	w.compareCompleteness(ch, all, until, queried)
 	w.compareSamples(fmt.Sprintf("%s (%d engines queried)", ch.name, len(queried)), x, query.Earliest, query.Latest, true, all.points())
 	for range 2 {
 		from, to := w.anyRange(ch)
 		w.compareRange(ch, x, from, to, w.rng.IntN(4) == 0, queried)
 	}
 	w.compareBins(ch, all, queried)
+}
+
+// compareCompleteness compares the samples in the memory of live engines with the result of a
+// read. A sample that arrived before the result is complete must be in it, even if its engine was
+// not queried. An engine that others declared dead does not count: a mark says that its samples
+// may be missing.
+func (w *world) compareCompleteness(ch *channel, all *samples, until int64, queried []*engine) {
+	w.t.Helper()
+	there := set{}
+	there.add(all.points()...)
+	claims, err := w.reader.Claims(context.Background(), w.shard)
+	w.must(err)
+	for _, e := range w.engines {
+		if !slices.ContainsFunc(claims, func(c store.Claim) bool { return c.Writer == e.shardJournal.Writer() }) {
+			continue
+		}
+		for _, p := range e.pending[ch.name] {
+			if _, ok := there[p]; !ok && e.arrived[p] < until {
+				w.fatalf("%s (%d engines queried): the result is complete until %d, but lacks %v of engine %d, which arrived at %d",
+					ch.name, len(queried), until, p, e.id, e.arrived[p])
+			}
+		}
+	}
 }
 
 // anyRange returns a random range of time, which usually contains samples of a PV.
@@ -53,7 +79,7 @@ func (w *world) compareRange(ch *channel, x expectation, from, to int64, inside 
 // compareSamples compares the result of a read with the expectation.
 func (w *world) compareSamples(what string, x expectation, from, to int64, inside bool, got []point) {
 	w.t.Helper()
-	in, before, sure := x.in(from, to)
+	in, before, sure := x.within(from, to)
 	if len(got) > 0 && got[0].time < from {
 		if _, ok := before[got[0]]; !ok || inside {
 			w.fatalf("%s: the result begins with %v, want the last sample before the range, which is one of %v", what, got[0], before.sorted())
@@ -96,10 +122,10 @@ func (w *world) compareBins(ch *channel, all *samples, queried []*engine) {
 		w.must(err)
 		got = append(got, *b)
 	}
-	n, stored, err := w.query(queried).Count(context.Background(), ch.name, from, to)
+	n, err := w.query(queried).Count(context.Background(), ch.name, from, to, nil)
 	w.must(err)
-	if count := all.count(from, to); stored && n != count {
-		w.fatalf("%s: Count returns %d, want %d", what, n, count)
+	if count := all.count(from, to); n.Stored && n.N != count {
+		w.fatalf("%s: Count returns %d, want %d", what, n.N, count)
 	}
 	end := int64(math.MinInt64)
 	for i := range got {

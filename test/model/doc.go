@@ -33,6 +33,8 @@
 //     If the engine shuts down in order, the sample becomes durable. If the engine crashes,
 //     the sample may be stored or not. The first read of the store after the crash shows
 //     which, and all later reads must agree.
+//   - The result of a read has all samples that arrived before the time up to which it is
+//     complete, even those in the memory of engines that the reader did not query.
 //   - A successful deletion removes all samples that were durable before it. Another engine
 //     may still show such samples from its memory until it has read the claims.
 //   - Retention keeps all samples here. The tests of package seal cover expiry.

@@ -42,6 +42,7 @@ type engine struct {
 	retentions map[string]store.Retention // retention by PV, as the engine knows it
 
 	pending map[string][]point // samples in memory that may not be durable yet, by PV
+	arrived map[point]int64    // the latest arrival of a sample, in ns since 1970
 }
 
 // Times of engines. Hours pass at once in the bubble, so a flush every 500 ms would cost too
@@ -56,7 +57,7 @@ func (w *world) launch() *engine {
 	w.launched++
 	mem := journal.NewMemory(1 << 30)
 	log := slog.New(slog.DiscardHandler)
-	e := &engine{id: w.launched, line: w.newLine(), heads: map[string]*journal.Head{}, retentions: map[string]store.Retention{}, pending: map[string][]point{}}
+	e := &engine{id: w.launched, line: w.newLine(), heads: map[string]*journal.Head{}, retentions: map[string]store.Retention{}, pending: map[string][]point{}, arrived: map[point]int64{}}
 	e.ctx, e.crash = context.WithCancel(context.Background())
 	soft, stop := context.WithCancel(e.ctx)
 	e.stop = stop
@@ -151,6 +152,9 @@ func (e *engine) capture(ch *channel, points []point) {
 		e.shardJournal.Append(h, points[i].typ, &s)
 	}
 	e.pending[ch.name] = append(e.pending[ch.name], points...)
+	for _, p := range points {
+		e.arrived[p] = time.Now().UnixNano()
+	}
 }
 
 // die breaks the line for good and crashes the engine.

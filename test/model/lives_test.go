@@ -88,9 +88,7 @@ func (w *world) stepTerm() {
 	e := w.anyEngine()
 	d := time.Duration(20+w.rng.IntN(70)) * time.Second
 	w.did("engine %d seals for %v", e.id, d)
-	cfg := e.cfg
-	cfg.Every = 15 * time.Second
-	e.cfg.Every = cfg.Every
+	e.cfg.Every = 15 * time.Second
 	w.during(e, d, e.term().Run)
 	e.cfg.Every = 15 * time.Minute
 	e.newTerm()

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// point is a sample in the model. Equal samples are the same point.
+// point is a sample in the model. Two points are equal if and only if their samples are equal.
 type point struct {
 	typ   sample.Type
 	time  int64
@@ -60,17 +60,17 @@ type channel struct {
 	name      string
 	typ       sample.Type
 	retention store.Retention
-	sent      []point // since the latest deletion
-	sure      set     // durable
+	sent      []point // the samples that the IOC sent since the latest deletion
+	sure      set     // the durable samples
 }
 
 // expectation holds the samples that a read must show and those that it may show.
 type expectation struct{ must, may set }
 
-// in returns the expectation for a read of [from, to]. The read may begin with one sample
-// before the range. This sample must be in the set before. If sure is true, the read must
-// begin with such a sample. If the set before is empty, it must not.
-func (e *expectation) in(from, to int64) (in expectation, before set, sure bool) {
+// within returns the expectation for a read of [from, to]. A read may begin with the last
+// sample before the range: before has the samples that are allowed there, and is empty if the
+// read must begin within the range. If sure is true, the read must begin with one of them.
+func (e *expectation) within(from, to int64) (in expectation, before set, sure bool) {
 	in, before = expectation{set{}, set{}}, set{}
 	exact := false
 	for p := range e.must {
@@ -108,17 +108,18 @@ func (e *expectation) in(from, to int64) (in expectation, before set, sure bool)
 	return in, before, sure
 }
 
-// latest adds p to a set of samples of equal time, and keeps those with the latest time.
-func (e *expectation) latest(of set, p point) set {
-	for q := range of {
+// latest returns the samples with the latest time among p and same. All samples in same have
+// the same time. latest changes same.
+func (e *expectation) latest(same set, p point) set {
+	for q := range same {
 		if q.time > p.time {
-			return of
+			return same
 		}
 		if q.time < p.time {
-			clear(of)
+			clear(same)
 		}
 		break
 	}
-	of.add(p)
-	return of
+	same.add(p)
+	return same
 }

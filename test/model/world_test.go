@@ -183,8 +183,8 @@ func (w *world) compareTypes(ch *channel) {
 	}
 }
 
-// view is the set of engines that a reader queries. It reports every PV as known, even if no
-// engine answers.
+// view is the set of engines that a reader queries. Every other engine is busy: it answers how far
+// it is flushed. A view reports every PV as known, even if no engine answers.
 type view struct {
 	w       *world
 	queried []*engine
@@ -192,6 +192,15 @@ type view struct {
 
 func (v view) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	h := query.Held{Known: true, Shards: []int{v.w.shard}}
+	for _, e := range v.w.engines {
+		if slices.Contains(v.queried, e) {
+			continue
+		}
+		h.Unanswered = true
+		if e.id%2 == 0 { // the others do not answer at all
+			h.Flushed = append(h.Flushed, query.Flushed{Writer: e.shardJournal.Writer(), Until: e.shardJournal.SavedUntil()})
+		}
+	}
 	for _, e := range v.queried {
 		h.Add(query.Held{Covers: []store.WriterID{e.shardJournal.Writer()}, Runs: e.shardJournal.Recent(q.PV, q.From, q.To)})
 	}
@@ -204,14 +213,20 @@ func (w *world) query(queried []*engine) *query.Reader {
 
 // runs returns the samples of a read.
 func (w *world) runs(ch *channel, from, to int64, opts query.Options, queried []*engine) (all []*sample.Run) {
-	runs, err := w.query(queried).Read(context.Background(), ch.name, from, to, opts)
+	all, _ = w.runsUntil(ch, from, to, opts, queried)
+	return all
+}
+
+// runsUntil returns the samples of a read, and the time up to which they are complete.
+func (w *world) runsUntil(ch *channel, from, to int64, opts query.Options, queried []*engine) (all []*sample.Run, until int64) {
+	read, err := w.query(queried).Read(context.Background(), ch.name, from, to, opts)
 	w.must(err)
-	for r, err := range runs {
+	for r, err := range read.All {
 		w.must(err)
 		if r.Len() == 0 {
 			w.fatalf("%s: the read yields a run without samples", ch.name)
 		}
 		all = append(all, r.Clone())
 	}
-	return all
+	return all, read.CompleteUntil
 }

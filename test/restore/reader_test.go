@@ -25,12 +25,12 @@ func reader(t *testing.T, i *ioc, node *cassandra.Node, keyspace string) storeRe
 // differs from the one that was sent, or if a sample is duplicated or out of order.
 func (r storeReader) numbers(pv string) (found []int) {
 	r.t.Helper()
-	runs, err := r.Read(r.t.Context(), pv, query.Earliest, query.Latest, query.Options{})
+	read, err := r.Read(r.t.Context(), pv, query.Earliest, query.Latest, query.Options{})
 	if err != nil {
 		r.t.Fatalf("reading %s: %v", pv, err)
 	}
 	last := -1
-	for run, err := range runs {
+	for run, err := range read.All {
 		if err != nil {
 			r.t.Fatalf("reading %s: %v", pv, err)
 		}
@@ -113,14 +113,20 @@ func (r storeReader) checkBins(n int) {
 // checkStore fails the test if varve store check would report a problem.
 func (r storeReader) checkStore() {
 	r.t.Helper()
-	report, err := check.Run(r.t.Context(), r.Store, check.Options{Shards: shards})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, f := range report.Findings {
+	for _, f := range r.check().Findings {
 		if f.Severity != check.Info {
 			r.t.Errorf("varve store check: %s %s, %s: %s", f.Kind, f.PV, f.Where, f.Text)
 		}
 	}
+}
+
+// check returns the report of varve store check.
+func (r storeReader) check() check.Report {
+	r.t.Helper()
+	report, err := check.Run(r.t.Context(), r.Store, check.Options{Shards: shards})
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	r.t.Logf("varve store check: %d blocks with %d samples, %d unsealed rows; %v", report.Blocks, report.Samples, report.Rows, report.Counts)
+	return report
 }

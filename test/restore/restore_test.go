@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/varve/engine/check"
 	"varve.dev/varve/test/cassandra"
 	"varve.dev/varve/test/program"
 )
@@ -63,11 +64,16 @@ func TestLong_BackupLosesNothing(t *testing.T) {
 	}
 
 	// The wrong order loses the samples that were sealed between the second and the third
-	// snapshot. No check of the archive can detect this loss.
+	// snapshot. The check cannot detect this: it reports only rows that were written later and
+	// that no engine had sealed yet.
 	createSchema(t, node, "wrong")
 	p.run(node, b.wrong, "restore", "KEYSPACE=wrong", "DIR="+filepath.Join(t.TempDir(), "restore"))
 	wrong := reader(t, i, node, "wrong")
-	wrong.checkStore()
+	for _, f := range wrong.check().Findings {
+		if f.Severity != check.Info && f.Kind != check.MissingRow {
+			t.Errorf("varve store check: %s %s, %s: %s", f.Kind, f.PV, f.Where, f.Text)
+		}
+	}
 	if got := firstMissing(pvs[0], wrong.numbers(pvs[0])); got >= b.between {
 		t.Errorf("with claims copied last, all %d samples are still there, want a loss", got)
 	} else {

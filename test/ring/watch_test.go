@@ -206,11 +206,11 @@ func (w *watch) checkStore(ctx context.Context) error {
 
 // count returns the number of samples of a PV in the store.
 func count(ctx context.Context, r *query.Reader, pv string) (n uint64, err error) {
-	runs, err := r.Read(ctx, pv, query.Earliest, query.Latest, query.Options{})
+	read, err := r.Read(ctx, pv, query.Earliest, query.Latest, query.Options{})
 	if err != nil {
 		return 0, err
 	}
-	for run, err := range runs {
+	for run, err := range read.All {
 		if err != nil {
 			return n, err
 		}

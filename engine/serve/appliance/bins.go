@@ -17,30 +17,36 @@ import (
 // stored bins, if there are any.
 const manySamples = 1 << 20
 
+// reduced is the result of a post-processor. runs is nil if it was not computed.
+type reduced struct {
+	runs  iter.Seq2[*sample.Run, error]
+	until int64
+}
+
 // applyToBins computes optimized and ncount from stored bins, if the range has many
 // samples and such bins exist. Otherwise these post-processors work on samples, as all
 // others do.
-func (h *Handler) applyToBins(ctx context.Context, s *series, pv string, op *postprocess.Func, from, to int64) error {
+func (h *Handler) applyToBins(ctx context.Context, pv string, op *postprocess.Func, r timeRange, lost *query.Losses) (out reduced, err error) {
 	if op.IsCount() {
-		n, stored, err := h.Reader.Count(ctx, pv, from, to)
-		if err == nil && stored && n >= manySamples {
-			s.runs = counted(from, n)
+		n, err := h.Reader.Count(ctx, pv, r.from, r.to, lost)
+		if err == nil && n.Stored && n.N >= manySamples {
+			out = reduced{counted(r.from, n.N), n.CompleteUntil}
 		}
-		return failed(pv, err)
+		return out, failed(pv, err)
 	}
 	points, ok := op.Points()
 	if !ok {
-		return nil
+		return out, nil
 	}
-	bins, err := h.Reader.Bins(ctx, pv, from, to, points, query.BinOptions{Empty: op.Fills()})
+	bins, err := h.Reader.Bins(ctx, pv, r.from, r.to, points, query.BinOptions{Empty: op.Fills(), Lost: lost})
 	if err != nil || !bins.Stored {
-		return failed(pv, err)
+		return out, failed(pv, err)
 	}
-	runs, n, err := optimized(bins.All)
+	run, n, err := optimized(bins.All)
 	if err == nil && n >= max(manySamples, uint64(points)) {
-		s.runs = func(yield func(*sample.Run, error) bool) { yield(runs, nil) }
+		out = reduced{func(yield func(*sample.Run, error) bool) { yield(run, nil) }, bins.CompleteUntil}
 	}
-	return failed(pv, err)
+	return out, failed(pv, err)
 }
 
 func failed(pv string, err error) error {

@@ -1,11 +1,15 @@
 package appliance
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"math"
 	"slices"
 
+	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 // change lists the fields that have a new value from a time on. The time is in ns since 1970.
@@ -21,21 +25,74 @@ type pending struct {
 	rest []change
 }
 
-// changes returns the changes of a PV's metadata within a range.
+// changes returns the changes of a PV's metadata within a range, and the ends of its gaps.
 func (h *Handler) changes(ctx context.Context, name string, from, to int64) (pending, error) {
 	c := pending{next: math.MaxInt64}
+	all, err := h.gapsEnded(ctx, name, from, to)
+	if err != nil {
+		return c, err
+	}
 	var before []header
 	for m, err := range h.Reader.MetadataHistory(ctx, name, from, to) {
 		if err != nil {
 			return c, err
 		}
-		now := fields(&m.Metadata)
+		now := recordFields(&m.Metadata)
 		if before != nil {
-			c.add(change{m.Time, differing(before, now)})
+			all = append(all, change{m.Time, differing(before, now)})
 		}
 		before = now
 	}
+	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	for _, ch := range all {
+		c.add(ch)
+	}
 	return c, nil
+}
+
+// Fields with which the Appliance says that no samples arrived before a sample, so that clients draw
+// no line up to it. The values are seconds since 1970.
+const (
+	lostAt     = "cnxlostepsecs"
+	regainedAt = "cnxregainedepsecs"
+	// started is "true" if the capture of the PV began anew: after a pause, a stop or a crash.
+	started = "startup"
+)
+
+// gapsEnded returns a change for each gap that ended within a range. The first sample after the
+// beginning of the gap carries it: the IOC may have produced that sample before the connection.
+func (h *Handler) gapsEnded(ctx context.Context, name string, from, to int64) (all []change, err error) {
+	before, marked, err := h.Reader.StateMark(ctx, name, from)
+	if err != nil {
+		return nil, err
+	}
+	marks := h.Reader.Marks(ctx, name, from, to)
+	if marked {
+		marks = prepended(store.PVMark{Mark: before}, marks)
+	}
+	begins := func(k sample.MarkKind) bool { return k.IsState() && !k.Delivers() }
+	for g, err := range query.Gaps(marks, begins) {
+		if err != nil {
+			return nil, err
+		}
+		if g.To == 0 {
+			continue
+		}
+		fields := []header{{lostAt, epoch(g.From)}, {regainedAt, epoch(g.To)}}
+		if g.Kind != sample.Disconnected {
+			fields = append(fields, header{started, "true"})
+		}
+		all = append(all, change{g.From + 1, fields})
+	}
+	return all, nil
+}
+
+func prepended(first store.PVMark, rest iter.Seq2[store.PVMark, error]) iter.Seq2[store.PVMark, error] {
+	return func(yield func(store.PVMark, error) bool) {
+		if yield(first, nil) {
+			rest(yield)
+		}
+	}
 }
 
 func (c *pending) add(ch change) {

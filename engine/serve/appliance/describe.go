@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
@@ -22,7 +23,7 @@ func (s *series) describe(m *sample.Metadata, all bool) {
 	if m == nil {
 		return
 	}
-	s.headers, s.count = fields(m), m.Count
+	s.headers, s.count = recordFields(m), m.Count
 	if !all {
 		s.headers = s.headers[:always]
 	}
@@ -30,6 +31,17 @@ func (s *series) describe(m *sample.Metadata, all bool) {
 		s.typ = m.Type
 	}
 }
+
+// describeLag adds a header if samples are missing at the end of a range.
+func (s *series) describeLag() {
+	if s.lags {
+		s.headers = append(s.headers, header{completeUntil, time.Unix(0, s.until).UTC().Format(time.RFC3339Nano)})
+	}
+}
+
+// completeUntil is the name of the header that says up to which time samples are complete.
+// Clients ignore headers that they do not know.
+const completeUntil = "completeUntil"
 
 // latest returns the latest metadata of a PV, or nil if there is none.
 func (h *Handler) latest(ctx context.Context, name string) (*sample.Metadata, error) {
@@ -46,8 +58,8 @@ func (h *Handler) latest(ctx context.Context, name string) (*sample.Metadata, er
 // always is the number of fields that every answer includes.
 const always = 2
 
-// fields returns metadata as fields of a record.
-func fields(m *sample.Metadata) []header {
+// recordFields returns metadata as fields of a record.
+func recordFields(m *sample.Metadata) []header {
 	headers := []header{{"EGU", valid(m.Units)}, {"PREC", strconv.Itoa(m.Precision)}}
 	for _, l := range []struct {
 		name  string

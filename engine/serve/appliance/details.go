@@ -1,11 +1,11 @@
 package appliance
 
 import (
-	"net/http"
 	"strconv"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/absence"
 	"varve.dev/varve/engine/store"
 )
 
@@ -17,14 +17,16 @@ type detail struct {
 }
 
 // details answers the configuration and the state of a PV in a form for people.
-func (h *Handler) details(w http.ResponseWriter, r *http.Request) {
-	h.answerInfo(w, r, func(i *info) any {
-		list := append(h.configured(i), h.observed(i)...)
-		for _, p := range i.meta.Properties {
-			list = append(list, detail{"Extra info - " + valid(p.Name) + ":", valid(p.Value), "mgmt"})
-		}
-		return list
-	})
+func (h *Handler) details(a args) (any, error) {
+	i, err := h.infoOf(a)
+	if err != nil {
+		return nil, err
+	}
+	list := append(h.configured(i), h.observed(i)...)
+	for _, p := range i.meta.Properties {
+		list = append(list, detail{"Extra info - " + valid(p.Name) + ":", valid(p.Value), "mgmt"})
+	}
+	return list, nil
 }
 
 func (h *Handler) configured(i *info) []detail {
@@ -32,7 +34,7 @@ func (h *Handler) configured(i *info) []detail {
 	list := []detail{
 		{"PV Name", i.name, "mgmt"},
 		{"Instance archiving PV", h.Name, "mgmt"},
-		{"Archiver DBR type (from typeinfo):", dbrType(i.meta.Type), "mgmt"},
+		{"Archiver DBR type (from typeinfo):", either(i.meta.Type.Valid(), dbrType(i.meta.Type), "unknown: never connected"), "mgmt"},
 		{"Is this a scalar:", either(!i.meta.Type.IsArray(), "Yes", "No"), "mgmt"},
 		{"Number of elements:", strconv.Itoa(max(i.meta.Count, 1)), "mgmt"},
 		{"Precision:", number(float64(i.meta.Precision)), "mgmt"},
@@ -66,7 +68,6 @@ func (h *Handler) observed(i *info) []detail {
 	if s.HasLast {
 		last = clock(s.Last.Time)
 	}
-	count := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	list := []detail{
 		{"Host name", s.Host, "pv"},
 		{"Is this PV currently connected?", either(s.State == capture.Connected, "yes", "no"), "pv"},
@@ -74,6 +75,9 @@ func (h *Handler) observed(i *info) []detail {
 		{"How many times have we lost and regained the connection to this PV?", count(s.LostConnections), "pv"},
 		{"How many events so far?", count(s.Received), "pv"},
 		{"Estimated event rate (events/sec)", strconv.FormatFloat(s.Rate, 'f', 2, 64), "pv"},
+	}
+	if s.State != capture.Connected || s.Silent {
+		list = append(list, detail{"Why is there no data?", absence.OfStatus(s).Text, "pv"})
 	}
 	for r, n := range s.Dropped {
 		if n > 0 {

@@ -3,8 +3,10 @@
 //
 //	/retrieval/data/getData.EXT ──▶ dataQuery ──▶ query.Reader ──▶ post-processor ──▶ runs
 //	                                                   answer ◀── encoder of EXT ◀──┘
-//	/retrieval/bpl/…            ──▶ names
-//	/mgmt/bpl/…                 ──▶ names, states; calls that would change something are refused
+//	/retrieval/data/getDataAtTime ─▶ atQuery ──▶ query.Reader, some PVs at a time ──▶ one sample each
+//	/retrieval/bpl/…, /mgmt/bpl/… ─▶ table of calls ─┬─ reads       ──▶ names, states, reports
+//	                                                 ├─ changes     ──▶ 403
+//	                                                 └─ unsupported ──▶ 501
 //
 // It behaves like the Appliance (github.com/archiver-appliance), which test/clients
 // checks with aapy and pyarchappl, with four differences:

@@ -6,16 +6,28 @@ import (
 	"strings"
 )
 
-// encoders maps the extensions of getData to encoders.
-var encoders = map[string]func() encoder{
-	"raw":  func() encoder { return &rawEncoder{} },
-	"json": func() encoder { return &jsonEncoder{} },
-	"qw":   func() encoder { return &jsonEncoder{quick: true} },
-	"csv":  func() encoder { return csvEncoder{} },
-	"txt":  func() encoder { return txtEncoder{} },
+// format is how an answer of getData is encoded.
+type format struct {
+	encoder func(q *dataQuery) encoder
+	// single formats hold one PV.
+	single bool
+	// changes is true if samples can carry fields that have changed.
+	changes bool
 }
 
-func extensions() string { return strings.Join(slices.Sorted(maps.Keys(encoders)), ", ") }
+// formats maps the extensions of getData.
+var formats = map[string]format{
+	"raw":   {encoder: func(*dataQuery) encoder { return &rawEncoder{} }, changes: true},
+	"json":  {encoder: func(*dataQuery) encoder { return &jsonEncoder{} }, changes: true},
+	"qw":    {encoder: func(*dataQuery) encoder { return &jsonEncoder{quick: true} }, changes: true},
+	"jplot": {encoder: func(*dataQuery) encoder { return &jplotEncoder{} }},
+	"csv":   {encoder: func(*dataQuery) encoder { return csvEncoder{} }, single: true},
+	"txt":   {encoder: func(*dataQuery) encoder { return txtEncoder{} }},
+	"mat":   {encoder: newMatEncoder},
+	"svg":   {encoder: newSVGEncoder},
+}
+
+func extensions() string { return strings.Join(slices.Sorted(maps.Keys(formats)), ", ") }
 
 // split splits a time in ns since 1970 into seconds and nanoseconds.
 func split(ns int64) (secs, nanos int64) {

@@ -4,17 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/request"
 )
 
 // Channels returns the states of captured PVs.
 type Channels interface {
+	// Statuses yields the states of all PVs, sorted by name. An error means that some states
+	// are missing, such as those of an unreachable engine. The other states follow.
+	Statuses(ctx context.Context) iter.Seq2[capture.Status, error]
 	// Status returns the state of one PV. It returns an error if the engine that may capture
 	// the PV is unreachable.
 	Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error)
@@ -24,6 +29,8 @@ type Channels interface {
 type Handler struct {
 	Reader   *query.Reader
 	Channels Channels
+	// Reads admits reads of samples. It may be nil.
+	Reads *admission.Gate
 	// Version is the answer to getVersion.
 	Version string
 	// Name is the identity of the appliance in answers.
@@ -35,23 +42,17 @@ type Handler struct {
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /retrieval/data/{file}", h.data)
-	mux.HandleFunc("GET /retrieval/bpl/getVersion", h.version)
-	mux.HandleFunc("GET /retrieval/bpl/getMatchingPVs", h.matchingPVs)
-	mux.HandleFunc("GET /retrieval/bpl/searchForPVsRegex", h.searchForPVsRegex)
-	mux.HandleFunc("GET /retrieval/bpl/getMetadata", h.metadata)
-	mux.HandleFunc("GET /mgmt/bpl/getPVTypeInfo", h.typeInfo)
-	mux.HandleFunc("GET /mgmt/bpl/getPVDetails", h.details)
-	mux.HandleFunc("GET /mgmt/bpl/getAllPVs", h.allPVs)
-	mux.HandleFunc("POST /mgmt/bpl/getAllPVs", h.allPVs)
-	mux.HandleFunc("GET /mgmt/bpl/getPVStatus", h.pvStatus)
-	mux.HandleFunc("POST /mgmt/bpl/getPVStatus", h.pvStatus)
-	for _, call := range refused {
-		mux.HandleFunc("/mgmt/bpl/"+call, h.refuse)
-	}
+	mux.HandleFunc("POST /retrieval/data/{file}", h.data)
+	mux.HandleFunc("GET /retrieval/data/getDataAtTime", h.dataAtTime)
+	mux.HandleFunc("POST /retrieval/data/getDataAtTime", h.dataAtTime)
+	mux.HandleFunc("GET /retrieval/ping", ping)
+	h.register(mux)
 }
 
-func (h *Handler) version(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]string{"version": h.Version})
+// ping answers that the server runs, with the word of the Appliance.
+func ping(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "Pong\n") // an error means that the client has disconnected
 }
 
 // fail answers a request whose read failed.
@@ -60,10 +61,12 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has disconnected
 	}
 	h.Log.Error("request failed", "path", r.URL.Path, "err", err)
-	http.Error(w, err.Error(), request.Code(err))
+	http.Error(w, err.Error(), request.Code(w.Header(), err))
 }
 
-func badRequest(w http.ResponseWriter, err error) { http.Error(w, err.Error(), http.StatusBadRequest) }
+func badRequest(w http.ResponseWriter, err error) {
+	http.Error(w, err.Error(), request.BadCode(w.Header(), err))
+}
 
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
@@ -73,13 +76,4 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 		panic("BUG: " + err.Error())
 	}
 	_, _ = w.Write(append(b, '\n')) // an error means that the client has disconnected
-}
-
-func writeLines(w http.ResponseWriter, lines []string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	for _, l := range lines {
-		if _, err := io.WriteString(w, l+"\n"); err != nil {
-			return
-		}
-	}
 }

@@ -2,17 +2,18 @@ package appliance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"net/http"
 	"strconv"
+	"strings"
+	"time"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/absence"
 )
 
 // info is the state and the metadata of a PV that is captured now or was captured once.
@@ -23,27 +24,17 @@ type info struct {
 	meta     sample.Metadata
 }
 
-// answerInfo answers a request about one PV: it encodes the result of format as JSON.
-func (h *Handler) answerInfo(w http.ResponseWriter, r *http.Request, format func(i *info) any) {
-	name := r.URL.Query().Get("pv")
-	if name == "" {
-		http.Error(w, "parameter pv: the name of a PV is required", http.StatusNotFound)
-		return
+// infoOf returns the PV of a call about one PV.
+func (h *Handler) infoOf(a args) (*info, error) {
+	name, err := a.pv()
+	if err != nil {
+		return nil, err
 	}
-	i, err := h.info(r.Context(), name)
-	switch {
-	case errors.Is(err, query.ErrUnknownPV):
-		http.Error(w, err.Error(), http.StatusNotFound)
-	case err != nil:
-		h.fail(w, r, err)
-	default:
-		writeJSON(w, http.StatusOK, format(i))
-	}
+	return h.info(a.r.Context(), name)
 }
 
 func (h *Handler) info(ctx context.Context, name string) (*info, error) {
 	i := &info{name: name}
-	i.meta.SetLimits(noLimits)
 	var err error
 	if i.status, i.captured, err = h.Channels.Status(ctx, pvname.Canonical(name)); err != nil {
 		return nil, err
@@ -57,19 +48,26 @@ func (h *Handler) info(ctx context.Context, name string) (*info, error) {
 			return nil, fmt.Errorf("finding %s: %w", name, err)
 		}
 	}
-	m, err := h.latest(ctx, name)
-	if err != nil {
-		return nil, err
+	return i, h.describeInfo(ctx, i)
+}
+
+// describeInfo sets the metadata of a PV. It needs the name and the state.
+func (h *Handler) describeInfo(ctx context.Context, i *info) error {
+	i.meta.SetLimits(noLimits)
+	if i.status.Metadata != nil {
+		i.meta = *i.status.Metadata
+	} else if m, found, err := h.Reader.Metadata(ctx, i.name, h.Now().UnixNano()); err != nil {
+		return err
+	} else if found {
+		i.meta = m
 	}
-	if m != nil {
-		i.meta = *m
-	}
+	var err error
 	if i.status.Type.Valid() {
 		i.meta.Type, i.meta.Count = i.status.Type, i.status.Count
 	} else if !i.meta.Type.Valid() {
-		i.meta.Type, err = h.Reader.Type(ctx, name)
+		i.meta.Type, err = h.Reader.Type(ctx, i.name)
 	}
-	return i, err
+	return err
 }
 
 var noLimits = [8]float64{
@@ -77,8 +75,63 @@ var noLimits = [8]float64{
 }
 
 // typeInfo answers the type info of a PV, as the Appliance calls it. Most values are strings.
-func (h *Handler) typeInfo(w http.ResponseWriter, r *http.Request) {
-	h.answerInfo(w, r, func(i *info) any { return h.typeOf(i) })
+func (h *Handler) typeInfo(a args) (any, error) {
+	i, err := h.typedInfo(a)
+	if err != nil {
+		return nil, err
+	}
+	return h.datedTypeOf(a.r.Context(), i)
+}
+
+// datedTypeOf returns the type info of a PV with the times of its creation and last modification.
+func (h *Handler) datedTypeOf(ctx context.Context, i *info) (map[string]any, error) {
+	all, pv := h.typeOf(i), pvname.Canonical(i.name)
+	added, modified := past{pv: pv}, past{pv: pv}
+	if err := h.readAdded(ctx, &added); err != nil {
+		return nil, err
+	}
+	if err := h.readModified(ctx, &modified); err != nil {
+		return nil, err
+	}
+	if added.at != 0 {
+		all["creationTime"], all["modificationTime"] = iso(added.at), iso(max(added.at, modified.at))
+	}
+	return all, nil
+}
+
+func iso(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// typedInfo returns the PV of a call about one PV. For a PV that never connected it returns an error,
+// as the Appliance does for a PV without type info, because its type is not known.
+func (h *Handler) typedInfo(a args) (*info, error) {
+	i, err := h.infoOf(a)
+	if err != nil || i.meta.Type.Valid() {
+		return i, err
+	}
+	text := i.name + " has no type info, because it has never connected"
+	c, has, err := h.cause(a.r.Context(), i.name)
+	if err == nil && has {
+		text += ": " + c.Text
+	}
+	return nil, notFound("%s", text)
+}
+
+// cause says why no samples of a PV arrive. It returns false if they arrive.
+func (h *Handler) cause(ctx context.Context, name string) (absence.Cause, bool, error) {
+	now := h.Now().UnixNano()
+	in := absence.Input{Until: now, Now: now}
+	var err error
+	if in.Status, in.Captured, err = h.Channels.Status(ctx, pvname.Canonical(name)); err != nil {
+		return absence.Cause{}, false, err
+	}
+	if in.Mark, in.Marked, err = h.Reader.StateMark(ctx, name, now); err != nil {
+		return absence.Cause{}, false, err
+	}
+	if !in.Captured && !in.Marked {
+		return absence.Cause{}, false, nil // an unknown PV
+	}
+	c, has := absence.Explain(&in)
+	return c, has, nil
 }
 
 func (h *Handler) typeOf(i *info) map[string]any {
@@ -97,7 +150,7 @@ func (h *Handler) typeOf(i *info) map[string]any {
 		"lowerAlarmLimit": number(m.AlarmLow), "upperAlarmLimit": number(m.AlarmHigh),
 		"lowerCtrlLimit": number(m.ControlLow), "upperCtrlLimit": number(m.ControlHigh),
 		"hostName": i.host(), "applianceIdentity": h.Name, "paused": strconv.FormatBool(i.paused()),
-		"samplingMethod": method, "samplingPeriod": period, "computedEventRate": number(i.status.Rate),
+		"samplingMethod": method, "samplingPeriod": period, "computedEventRate": number(i.status.Rate), "computedStorageRate": number(storageRate(&i.status)),
 		"policyName": i.status.Group, "usePVAccess": strconv.FormatBool(i.captured && i.status.Provider == capture.PVA),
 		"useDBEProperties": "true", "hasReducedDataSet": strconv.FormatBool(i.status.Retention.Levels[0] != 0),
 		"archiveFields": names, "extraFields": extra, "dataStores": i.stores(),
@@ -111,6 +164,9 @@ func (i *info) host() string {
 	return i.meta.Host
 }
 
+// storeScheme begins the URLs of data stores.
+const storeScheme = "varve://"
+
 // stores returns the data stores of a captured PV: raw samples and rollups, each with its
 // retention time.
 func (i *info) stores() []string {
@@ -118,10 +174,10 @@ func (i *info) stores() []string {
 	if !i.captured {
 		return out
 	}
-	out = append(out, "varve://raw?keep="+i.status.Retention.Raw.String())
+	out = append(out, storeScheme+"raw?keep="+i.status.Retention.Raw.String())
 	for _, l := range i.status.Retention.Levels {
 		if l.Valid() {
-			out = append(out, "varve://every-"+l.Every().String()+"?keep="+l.Tier().String())
+			out = append(out, storeScheme+"every-"+l.Every().String()+"?keep="+l.Tier().String())
 		}
 	}
 	return out
@@ -154,13 +210,32 @@ func dbrType(t sample.Type) string {
 }
 
 // metadata answers the type info of a PV and its known fields.
-func (h *Handler) metadata(w http.ResponseWriter, r *http.Request) {
-	h.answerInfo(w, r, func(i *info) any {
-		all := h.typeOf(i)
-		maps.DeleteFunc(all, func(_ string, v any) bool { _, text := v.(string); return !text })
-		for _, f := range fields(&i.meta) {
-			all[f.name] = f.val
-		}
-		return all
-	})
+func (h *Handler) metadata(a args) (any, error) {
+	i, err := h.typedInfo(a)
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.datedTypeOf(a.r.Context(), i)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(all, func(_ string, v any) bool { _, text := v.(string); return !text })
+	for _, f := range recordFields(&i.meta) {
+		all[f.name] = f.val
+	}
+	return all, nil
+}
+
+// storesForPV answers where the samples of a PV are, by the name of the store.
+func (h *Handler) storesForPV(a args) (any, error) {
+	i, err := h.infoOf(a)
+	if err != nil {
+		return nil, err
+	}
+	stores := map[string]string{}
+	for _, url := range i.stores() {
+		name, _, _ := strings.Cut(strings.TrimPrefix(url, storeScheme), "?")
+		stores[name] = url
+	}
+	return stores, nil
 }

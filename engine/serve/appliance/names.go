@@ -1,6 +1,7 @@
 package appliance
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,9 +10,11 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
+	"strconv"
 	"strings"
 
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/serve/request"
 )
 
@@ -21,84 +24,71 @@ const (
 	noLimit      = -1
 )
 
-// maxBody bounds the list of names in the body of a request.
-const maxBody = 16 << 20
-
-// matchingPVs answers a sorted JSON list of the names that match a glob or a regular
-// expression.
-func (h *Handler) matchingPVs(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	if !q.Has("pv") && !q.Has("regex") {
-		http.Error(w, "parameter pv or regex: a glob or a regular expression of names is required", http.StatusNotFound)
-		return
+// matchingPVs answers a sorted list of the names that match a glob or a regular expression.
+func (h *Handler) matchingPVs(a args) (any, error) {
+	if !a.Has("pv") && !a.Has("regex") {
+		return nil, notFound("parameter pv or regex: a glob or a regular expression of names is required")
 	}
-	h.answerNames(w, r, q, defaultLimit)
+	return h.allPVs(a)
 }
 
-// allPVs answers a JSON list of all names, or of all matching names.
-func (h *Handler) allPVs(w http.ResponseWriter, r *http.Request) {
-	q, err := form(w, r)
-	if err != nil {
-		badRequest(w, err)
-		return
-	}
-	h.answerNames(w, r, q, defaultLimit)
-}
+// allPVs answers a list of all names, or of all matching names.
+func (h *Handler) allPVs(a args) (any, error) { return h.matching(a, defaultLimit) }
 
-func (h *Handler) answerNames(w http.ResponseWriter, r *http.Request, q url.Values, limit int) {
-	limit, err := request.Limit(q, limit)
+// expandedNames answers the same without a default limit. The archive has no aliases and archives
+// no field of a record under the name of its PV.
+func (h *Handler) expandedNames(a args) (any, error) { return h.matching(a, noLimit) }
+
+func (h *Handler) matching(a args, limit int) (any, error) {
+	limit, match, err := selection(a, limit)
 	if err != nil {
-		badRequest(w, err)
-		return
+		return nil, err
 	}
-	match, err := matcher(q)
-	if err != nil {
-		badRequest(w, err)
-		return
-	}
-	names, err := h.Reader.Names(r.Context(), match, limit)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
+	names, err := h.Reader.Names(a.r.Context(), match, limit)
 	if names == nil {
 		names = []string{}
 	}
-	writeJSON(w, http.StatusOK, names)
+	return names, err
 }
 
 // searchForPVsRegex answers the names that match a regular expression, one per line.
-func (h *Handler) searchForPVsRegex(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	if q.Get("regex") == "" {
-		http.Error(w, "parameter regex: a regular expression of names is required", http.StatusNotFound)
-		return
+func (h *Handler) searchForPVsRegex(a args) (any, error) {
+	if a.Get("regex") == "" {
+		return nil, notFound("parameter regex: a regular expression of names is required")
 	}
-	match, err := request.Regexp(q.Get("regex"))
+	match, err := request.Regexp(a.Get("regex"))
 	if err != nil {
-		badRequest(w, err)
-		return
+		return nil, badQuery{err}
 	}
-	names, err := h.Reader.Names(r.Context(), match, noLimit)
+	names, err := h.Reader.Names(a.r.Context(), match, noLimit)
+	var lines strings.Builder
+	for _, name := range names {
+		lines.WriteString(name + "\n")
+	}
+	return text(lines.String()), err
+}
+
+// selection returns what the parameters limit, pv and regex select.
+func selection(a args, limit int) (int, request.Matcher, error) {
+	limit, err := request.Limit(a.Values, limit)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return 0, nil, badQuery{err}
 	}
-	writeLines(w, names)
+	match, err := matcher(a.Values)
+	if err != nil {
+		return 0, nil, badQuery{err}
+	}
+	return limit, match, nil
 }
 
 // matcher returns the matcher for the parameter pv, which is a list of globs, or for the
 // parameter regex. If both are absent, the matcher matches all names.
 func matcher(q url.Values) (request.Matcher, error) {
 	switch {
+	case q.Get("pv") != "" && q.Get("regex") != "":
+		return nil, errors.New("parameters pv and regex: a request may have one of them")
 	case q.Get("pv") != "":
-		var globs []request.Matcher
-		for _, p := range splitNames(q["pv"]) {
-			globs = append(globs, request.Glob(p))
-		}
-		return func(pv string) bool {
-			return slices.ContainsFunc(globs, func(m request.Matcher) bool { return m(pv) })
-		}, nil
+		return request.Globs(splitNames(q["pv"])...)
 	case q.Get("regex") != "":
 		return request.Regexp(q.Get("regex"))
 	}
@@ -125,23 +115,134 @@ func splitNames(lists []string) []string {
 	return names
 }
 
-// form returns the parameters of a request. It adds the names in the body of a POST to
-// the parameter pv. The body is a form, a JSON list, or lines of text.
-func form(w http.ResponseWriter, r *http.Request) (url.Values, error) {
-	q := r.URL.Query()
-	if r.Method != http.MethodPost {
-		return q, nil
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+// capturedNames answers the names of all PVs that are in a group.
+func (h *Handler) capturedNames(a args) (any, error) {
+	return h.namesOf(a, func(*capture.Status) bool { return true })
+}
+
+// pausedNames answers the names of the PVs whose group is paused.
+func (h *Handler) pausedNames(a args) (any, error) { return h.namesOf(a, isPaused) }
+
+func isPaused(s *capture.Status) bool { return s.State == capture.Paused }
+
+func (h *Handler) namesOf(a args, has func(s *capture.Status) bool) (any, error) {
+	limit, match, err := selection(a, noLimit)
 	if err != nil {
-		return nil, fmt.Errorf("reading the body of the request: %w", err)
+		return nil, err
+	}
+	names := []string{}
+	for s, err := range h.Channels.Statuses(a.r.Context()) {
+		if err != nil {
+			return nil, incomplete(a.r.Context(), err)
+		}
+		if len(names) == limit {
+			break
+		}
+		if match(s.PV) && has(&s) {
+			names = append(names, s.PV)
+		}
+	}
+	return names, nil
+}
+
+// areWeArchivingPV answers whether a PV is in a group.
+func (h *Handler) areWeArchivingPV(a args) (any, error) {
+	name, err := a.pv()
+	if err != nil {
+		return nil, err
+	}
+	_, captured, err := h.Channels.Status(a.r.Context(), pvname.Canonical(name))
+	return map[string]string{"status": strconv.FormatBool(captured)}, err
+}
+
+// archivedPVs answers those of the given names that are in a group.
+func (h *Handler) archivedPVs(a args) (any, error) { return h.given(a, true) }
+
+// unarchivedPVs answers those of the given names that are in no group.
+func (h *Handler) unarchivedPVs(a args) (any, error) { return h.given(a, false) }
+
+// given answers those of the given names that are, or are not, in a group. It returns each name
+// once, as the request has it.
+func (h *Handler) given(a args, captured bool) (any, error) {
+	given := splitNames(a.Values["pv"])
+	if len(given) == 0 {
+		return nil, badQuery{errors.New("parameter pv: a list of names is required, in the URL or in the body")}
+	}
+	in, err := h.captured(a.r.Context(), given)
+	if err != nil {
+		return nil, err
+	}
+	seen, names := map[string]bool{}, []string{}
+	for _, name := range given {
+		if !seen[name] && in[pvname.Canonical(name)] == captured {
+			names = append(names, name)
+		}
+		seen[name] = true
+	}
+	return names, nil
+}
+
+// archivedPVsNotInList answers the names of all captured PVs that the request does not have.
+func (h *Handler) archivedPVsNotInList(a args) (any, error) {
+	given := splitNames(a.Values["pv"])
+	if len(given) == 0 {
+		return nil, badQuery{errors.New("parameter pv: a list of names is required, in the URL or in the body")}
+	}
+	in := make(map[string]bool, len(given))
+	for _, name := range given {
+		in[pvname.Canonical(name)] = true
+	}
+	return h.namesOf(args{r: a.r}, func(s *capture.Status) bool { return !in[s.PV] })
+}
+
+// fewNames is up to how many names are looked up one by one. For more names, it is cheaper to read
+// the states of all PVs.
+const fewNames = 64
+
+// captured returns which of the given names are in a group, in canonical form.
+func (h *Handler) captured(ctx context.Context, names []string) (map[string]bool, error) {
+	in := make(map[string]bool, len(names))
+	if len(names) <= fewNames {
+		for _, name := range names {
+			pv := pvname.Canonical(name)
+			_, captured, err := h.Channels.Status(ctx, pv)
+			if err != nil {
+				return nil, err
+			}
+			in[pv] = captured
+		}
+		return in, nil
+	}
+	for _, name := range names {
+		in[pvname.Canonical(name)] = false
+	}
+	for s, err := range h.Channels.Statuses(ctx) {
+		if err != nil {
+			return nil, incomplete(ctx, err)
+		}
+		if _, given := in[s.PV]; given {
+			in[s.PV] = true
+		}
+	}
+	return in, nil
+}
+
+// addBody adds the names in the body of a POST to the parameter pv. The body is a form, a JSON list,
+// or lines of text.
+func addBody(r *http.Request, q url.Values) error {
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return fmt.Errorf("reading the body of the request: %w", err)
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // if it is unknown, the body is a form
 	switch kind {
 	case "application/json":
-		var names []string
-		if err := json.Unmarshal(body, &names); err != nil {
-			return nil, errors.New("the body of the request is not a JSON list of names")
+		names, err := jsonNames(body)
+		if err != nil {
+			return err
 		}
 		q["pv"] = append(q["pv"], names...)
 	case "text/plain":
@@ -149,9 +250,26 @@ func form(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	default:
 		posted, err := url.ParseQuery(string(body))
 		if err != nil {
-			return nil, fmt.Errorf("the body of the request is not a form: %w", err)
+			return fmt.Errorf("the body of the request is not a form: %w", err)
 		}
 		maps.Copy(q, posted)
 	}
-	return q, nil
+	return nil
+}
+
+// jsonNames decodes a list of names. As in the Appliance, an element may be an object with the
+// member pv.
+func jsonNames(body []byte) ([]string, error) {
+	var elements []json.RawMessage
+	if err := json.Unmarshal(body, &elements); err != nil {
+		return nil, errors.New("the body of the request is not a JSON list of names")
+	}
+	names := make([]string, len(elements))
+	for i, e := range elements {
+		object := struct{ PV *string }{&names[i]}
+		if json.Unmarshal(e, &names[i]) != nil && json.Unmarshal(e, &object) != nil {
+			return nil, fmt.Errorf("element %d of the JSON list in the body is not a name", i+1)
+		}
+	}
+	return names, nil
 }

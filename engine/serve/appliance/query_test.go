@@ -20,7 +20,20 @@ func TestErrorsOfQueriesSayWhatIsWrong(t *testing.T) {
 		{"getData.raw", "pv=X&donotchunk=&retiredPVTemplate=Y&from=2025-12-01T00:00:00-07:00", 0, ""},
 		{"getData.json", "pv=X&pv=Y", 0, ""},
 		{"getDataForPVs.json", "pv=X,Y", 0, ""},
-		{"getData.mat", "pv=X", http.StatusNotFound, "getData.mat is not supported; use one of csv, json, qw, raw, txt"},
+		{"getData.flx", "pv=X", http.StatusNotFound, "getData.flx is not supported; use one of csv, jplot, json, mat, qw, raw, svg, txt"},
+		{"getData.mat", "pv=X&pv=Y", 0, ""},
+		{"getData.json", "pv=X&ca_count=100&ca_how=0&donotchunk", 0, ""},
+		{"getData.json", "pv=X&form=2026-01-01T00:00:00Z", http.StatusBadRequest, `parameter "form" is unknown; did you mean from?`},
+		{"getData.json", "pv=X&from=-1h&from=-2h", http.StatusBadRequest, "parameter from: it occurs 2 times"},
+		{"getData.json", "pv=X&usereduced=false&fetchLatestMetadata=TRUE", 0, ""},
+		{"getData.json", "pv=X&usereduced=1", http.StatusBadRequest, `parameter usereduced: "1" is neither true nor false`},
+		{"getData.json", "pv=X&fetchLatestMetadata=yes", http.StatusBadRequest, `parameter fetchLatestMetadata: "yes" is neither true nor false`},
+		{"getData.json", "pv=X&timeranges=-4h,-3h,-3h,-1h", 0, ""},
+		{"getData.json", "pv=X&timeranges=-4h,-3h,-2h", http.StatusBadRequest, "parameter timeranges: 3 times are not 1 to 100 pairs"},
+		{"getData.json", "pv=X&timeranges=-4h,-2h,-3h,-1h", http.StatusBadRequest, "range 2: it begins before the range before it ends"},
+		{"getData.json", "pv=X&timeranges=-4h,-5h", http.StatusBadRequest, "range 1: parameter from"},
+		{"getData.json", "pv=X&timeranges=-4h,-3h&from=-4h", http.StatusBadRequest, "parameter timeranges: it replaces from and to"},
+		{"getData.json", "pv=X&timeranges=" + strings.Repeat("-1h,", 201) + "-1h", http.StatusBadRequest, "202 times are not 1 to 100 pairs"},
 		{"getData", "pv=X", http.StatusNotFound, "is not supported"},
 		{"getDataAtTime", "", http.StatusNotFound, "getDataAtTime is not supported"},
 		{"getData.json", "", http.StatusBadRequest, "parameter pv: the name of a PV is required"},
@@ -56,13 +69,14 @@ func FuzzQuery(f *testing.F) {
 	f.Add("getData.json", "pv=X&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00+01:00&fetchLatestMetadata=true")
 	f.Add("getData.qw", "pv=mean_600(X)&pp=x")
 	f.Add("getDataForPVs.raw", "pv=a,b,{,},c")
+	f.Add("getData.mat", "pv=X&timeranges=-4h,-3h,-2h,-1h&usereduced=false&donotchunk")
 	f.Fuzz(func(t *testing.T, file, raw string) {
 		q, _ := url.ParseQuery(raw)
 		a, code, err := parseQuery(file, q, time.Unix(0, newYear))
 		if (err != nil) != (code != 0) {
 			t.Fatalf("code %d with error %v", code, err)
 		}
-		if err == nil && (len(a.targets) == 0 || encoders[a.ext] == nil || a.from > a.to) {
+		if err == nil && (len(a.targets) == 0 || formats[a.ext].encoder == nil || a.from > a.to || len(a.ranges) == 0) {
 			t.Fatalf("accepted %+v", a)
 		}
 		for _, target := range a.targets {

@@ -1,14 +1,16 @@
 package appliance
 
 import (
-	"net/http"
-	"net/url"
+	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/absence"
 	"varve.dev/varve/engine/serve/request"
 )
 
@@ -27,68 +29,91 @@ type pvStatus struct {
 	LastRotateLogs             string `json:"lastRotateLogs,omitempty"`
 	Appliance                  string `json:"appliance,omitempty"`
 	PVNameOnly                 string `json:"pvNameOnly,omitempty"`
+	// These fields are additions to the Appliance: why no samples arrive.
+	NoDataCause string `json:"noDataCause,omitempty"`
+	NoDataSince string `json:"noDataSince,omitempty"`
 }
 
 // pvStatus answers the states of the PVs that are named or match a glob.
-func (h *Handler) pvStatus(w http.ResponseWriter, r *http.Request) {
-	q, err := form(w, r)
-	if err != nil {
-		badRequest(w, err)
-		return
-	}
-	names, err := h.statusNames(r, q)
-	if err != nil {
-		badRequest(w, err)
-		return
-	}
-	list := make([]pvStatus, 0, len(names))
-	for _, name := range names {
-		s, err := h.statusOf(r, name)
-		if err != nil {
-			h.fail(w, r, err)
-			return
-		}
-		list = append(list, s)
-	}
-	writeJSON(w, http.StatusOK, list)
-}
-
-// statusNames returns the requested names. Names without wildcards are returned as they are in
-// the request, even if they are unknown.
-func (h *Handler) statusNames(r *http.Request, q url.Values) ([]string, error) {
-	limit, err := request.Limit(q, noLimit)
+func (h *Handler) pvStatus(a args) (any, error) {
+	ctx := a.r.Context()
+	names, err := h.statusNames(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	requested := splitNames(q["pv"])
-	if len(requested) == 0 {
-		match, err := matcher(q)
-		if err != nil {
-			return nil, err
-		}
-		return h.Reader.Names(r.Context(), match, limit)
+	if len(names) > maxStatuses {
+		return nil, badQuery{fmt.Errorf("parameter pv: the request selects %d PVs, and may select at most %d; use limit", len(names), maxStatuses)}
 	}
-	var names []string
-	for _, name := range requested {
-		if !request.IsGlob(name) {
-			names = append(names, name)
-			continue
-		}
-		some, err := h.Reader.Names(r.Context(), request.Glob(name), limit)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, some...)
-	}
-	if limit >= 0 {
-		names = names[:min(limit, len(names))]
-	}
-	return names, nil
+	list := make([]pvStatus, 0, len(names))
+	err = query.InOrder(ctx, names, h.statusOf, func(_ string, s pvStatus) error {
+		list = append(list, s)
+		return nil
+	})
+	return list, err
 }
 
-func (h *Handler) statusOf(r *http.Request, name string) (pvStatus, error) {
+// maxStatuses is the maximum number of PVs in a request of getPVStatus.
+const maxStatuses = 100_000
+
+// statusNames returns the requested names, each once: first those without wildcards, as they are in
+// the request and even if they are unknown.
+func (h *Handler) statusNames(ctx context.Context, a args) ([]string, error) {
+	limit, match, err := selection(a, noLimit)
+	if err != nil {
+		return nil, err
+	}
+	if limit < 0 || limit > maxStatuses {
+		limit = maxStatuses + 1 // pvStatus refuses that many
+	}
+	requested := splitNames(a.Values["pv"])
+	if len(requested) == 0 {
+		return h.Reader.Names(ctx, match, limit)
+	}
+	names, seen, globs := []string(nil), map[string]bool{}, false
+	add := func(name string) {
+		if !seen[name] {
+			names = append(names, name)
+		}
+		seen[name] = true
+	}
+	for _, name := range requested {
+		if request.IsGlob(name) {
+			globs = true
+		} else {
+			add(name)
+		}
+	}
+	if globs {
+		matching, err := h.Reader.Names(ctx, match, limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range matching {
+			add(name)
+		}
+	}
+	return names[:min(limit, len(names))], nil
+}
+
+// statusOf returns the state of a PV, and why no samples of the PV arrive.
+func (h *Handler) statusOf(ctx context.Context, name string) (pvStatus, error) {
+	out, err := h.stateOf(ctx, name)
+	if err != nil || out.ConnectionState == "true" {
+		return out, err
+	}
+	c, has, err := h.cause(ctx, name)
+	if has {
+		out.NoDataCause = c.Text
+		if c.Since != 0 {
+			out.NoDataSince = clock(c.Since)
+		}
+	}
+	return out, err
+}
+
+func (h *Handler) stateOf(ctx context.Context, name string) (pvStatus, error) {
 	pv := pvname.Canonical(name)
-	s, ok, err := h.Channels.Status(r.Context(), pv)
+	s, ok, err := h.Channels.Status(ctx, pv)
 	switch {
 	case err != nil:
 		return pvStatus{}, err
@@ -98,7 +123,7 @@ func (h *Handler) statusOf(r *http.Request, name string) (pvStatus, error) {
 		return pvStatus{PVName: name, PVNameOnly: pv, Status: "Paused", Appliance: h.Name}, nil
 	case s.State == capture.Searching:
 		// The Appliance archives a PV only after it has connected once.
-		t, err := h.Reader.Type(r.Context(), pv)
+		t, err := h.Reader.Type(ctx, pv)
 		if err != nil || !t.Valid() {
 			return pvStatus{PVName: name, Status: "Initial sampling"}, err
 		}
@@ -119,6 +144,10 @@ func (h *Handler) archived(name, pv string, s *capture.Status) pvStatus {
 	}
 	if s.HasLast {
 		out.LastEvent = clock(s.Last.Time)
+	}
+	if s.Silent {
+		c := absence.OfStatus(s)
+		out.NoDataCause, out.NoDataSince = c.Text, clock(c.Since)
 	}
 	switch {
 	case s.Connects == 0:

@@ -63,22 +63,28 @@ func (h *Handler) resolve(ctx context.Context, t *target, pp *postprocess.Func) 
 	return nil
 }
 
-// apply replaces the samples of a PV by the result of a post-processor.
-func (s *series) apply(op *postprocess.Func, from, to int64) error {
-	if err := op.Accepts(s.typ); err != nil {
-		return badQuery{fmt.Errorf("reading %s: %w", s.name, err)}
+// accepts returns an error if the post-processor cannot be applied to a type, or to the ranges of a
+// request.
+func (t *target) accepts(typ sample.Type, q *dataQuery) error {
+	if err := t.op.Accepts(typ); err != nil {
+		return badQuery{err}
 	}
-	if err := op.Check(from, to); err != nil {
-		return badQuery{fmt.Errorf("reading %s: %w", s.name, err)}
+	for _, r := range q.ranges {
+		if err := t.op.Check(r.from, r.to); err != nil {
+			return badQuery{err}
+		}
 	}
-	s.runs = op.Apply(s.runs, from, to)
+	return nil
+}
+
+// reduceTo gives the series the type of a post-processor's results.
+func (s *series) reduceTo(op *postprocess.Func) {
 	s.typ, s.count = op.Type(s.typ), op.Count(s.count)
 	if field := op.Field(); field != "" {
 		s.typ, s.count = sample.Float64, 1
 		s.extra.field = field
 		s.runs = s.extra.split(s.runs)
 	}
-	return nil
 }
 
 // fieldValues holds a number for each sample, which accompanies the sample as a field. The

@@ -24,9 +24,8 @@ func rawOf(t *testing.T, text string, to int64, runs ...*sample.Run) []pbChunk {
 			}
 		}
 	}}
-	if err := s.apply(op, newYear, to); err != nil {
-		t.Fatal(err)
-	}
+	s.runs = op.Apply(s.runs, newYear, to)
+	s.reduceTo(op)
 	return parse(t, encodeAll(t, s))
 }
 

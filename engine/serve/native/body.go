@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/value"
@@ -13,9 +14,14 @@ import (
 )
 
 // body encodes an answer in JSON while it is sent to the client.
-type body struct{ *stream.Answer }
+type body struct {
+	*stream.Answer
+	some bool  // there are samples
+	last int64 // the time of the last sample, in ns since 1970
+	lost query.Losses
+}
 
-func newBody(w http.ResponseWriter) *body { return &body{stream.New(w, "application/json")} }
+func newBody(w http.ResponseWriter) *body { return &body{Answer: stream.New(w, "application/json")} }
 
 // finish ends the answer. Without an error it closes the outer JSON object first.
 func (h *Handler) finish(w http.ResponseWriter, r *http.Request, b *body, err error) {
@@ -34,6 +40,12 @@ func (b *body) begin(pv string, meta *sample.Metadata, found bool) {
 		}
 		b.Buf = append(append(b.Buf, `,"metadata":`...), text...)
 	}
+}
+
+// completeUntil writes that samples which were received after a time are missing.
+func (b *body) completeUntil(until int64) {
+	b.SetCompleteUntil(until)
+	b.Buf = append(append(append(b.Buf, `,"completeUntil":"`...), clock(until)...), '"')
 }
 
 // runs writes samples. It joins consecutive runs of one type.
@@ -64,6 +76,7 @@ func (b *body) runs(seq iter.Seq2[*sample.Run, error]) error {
 }
 
 func (b *body) run(r *sample.Run) {
+	b.some, b.last = true, r.Times[r.Len()-1]
 	for i, t := range r.Times {
 		if i > 0 {
 			b.Buf = append(b.Buf, ',')

@@ -1,6 +1,8 @@
 package native
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -30,7 +32,7 @@ type page struct {
 }
 
 // channels answers the channels that pass the filters pv (a glob), state and group, sorted by
-// name.
+// name. With the parameter sort it answers the first ones of another order.
 func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := request.Limit(q, defaultLimit)
@@ -40,18 +42,38 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	if state := q.Get("state"); err == nil && state != "" && !slices.Contains(states(), state) {
 		err = fmt.Errorf("parameter state: %q is not one of %s", state, strings.Join(states(), ", "))
 	}
+	var by order
+	if err == nil {
+		by, err = parseOrder(q.Get("sort"))
+	}
+	if err == nil && by != nil && q.Get("after") != "" {
+		err = errors.New("parameter after: it works only in the order of names, without the parameter sort")
+	}
+	var passes func(s *capture.Status) bool
+	if err == nil {
+		passes, err = filter(q)
+	}
 	if err != nil {
 		answerError(w, http.StatusBadRequest, err)
 		return
 	}
-	p := page{Channels: []channel{}}
-	passes := filter(q)
-	for s, err := range h.Channels.Statuses(r.Context()) {
+	answer(w, http.StatusOK, h.page(r.Context(), passes, limit, by))
+}
+
+// page returns up to limit channels that pass a filter, sorted by name or in another order.
+func (h *Handler) page(ctx context.Context, passes func(s *capture.Status) bool, limit int, by order) *page {
+	p := &page{Channels: []channel{}}
+	first := firsts{limit: limit, compare: by}
+	for s, err := range h.Channels.Statuses(ctx) {
 		if err != nil {
 			p.Incomplete = err.Error()
 			continue
 		}
 		if !passes(&s) {
+			continue
+		}
+		if by != nil {
+			first.add(&s)
 			continue
 		}
 		if len(p.Channels) == limit {
@@ -60,19 +82,30 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 		}
 		p.Channels = append(p.Channels, newChannel(&s))
 	}
-	answer(w, http.StatusOK, p)
+	if by != nil {
+		first.cut()
+		for i := range first.list {
+			p.Channels = append(p.Channels, newChannel(&first.list[i]))
+		}
+	}
+	return p
 }
 
 // filter returns the filter for the parameters pv, state, group and after.
-func filter(q url.Values) func(s *capture.Status) bool {
-	match := request.Matcher(request.All)
-	if q.Get("pv") != "" {
-		match = request.Glob(q.Get("pv"))
-	}
+func filter(q url.Values) (func(s *capture.Status) bool, error) {
+	match, err := matcher(q)
 	after, state, group := q.Get("after"), q.Get("state"), q.Get("group")
 	return func(s *capture.Status) bool {
 		return s.PV > after && match(s.PV) && passesFilter(state, s.State.String()) && passesFilter(group, s.Group)
+	}, err
+}
+
+// matcher returns what the parameter pv matches: all PVs if it is absent.
+func matcher(q url.Values) (request.Matcher, error) {
+	if q.Get("pv") == "" {
+		return request.All, nil
 	}
+	return request.Globs(q.Get("pv"))
 }
 
 // passesFilter reports whether a value passes a filter. Every value passes an empty filter.
@@ -94,11 +127,20 @@ func (h *Handler) channel(w http.ResponseWriter, r *http.Request) {
 		answerError(w, http.StatusServiceUnavailable, err)
 		return
 	}
+	d, err := h.noData(r.Context(), pv, h.Now().UnixNano(), !s.HasLast, 0)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
 	if !ok {
-		answerError(w, http.StatusNotFound, fmt.Errorf("no ArchiveGroup captures %s", pv))
+		answer(w, http.StatusNotFound, struct {
+			Error  string  `json:"error"`
+			NoData *noData `json:"noData"`
+		}{fmt.Sprintf("no ArchiveGroup captures %s", pv), d})
 		return
 	}
 	c := newChannel(&s)
+	c.NoData = d
 	c.GivenUp = h.givenUp(r.Context())
 	answer(w, http.StatusOK, c)
 }

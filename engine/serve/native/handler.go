@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/request"
 )
 
@@ -29,16 +30,23 @@ type Channels interface {
 type Handler struct {
 	Reader   *query.Reader
 	Channels Channels
-	Now      func() time.Time
-	Log      *slog.Logger
+	// Warnings returns problems of the process that need attention.
+	Warnings func() []string
+	// Reads admits reads of samples. It may be nil.
+	Reads *admission.Gate
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/channels", h.channels)
 	mux.HandleFunc("GET /api/v1/channels/{pv...}", h.channel)
+	mux.HandleFunc("GET /api/v1/names", h.names)
 	mux.HandleFunc("GET /api/v1/status", h.status)
 	mux.HandleFunc("GET /api/v1/samples", h.samples)
+	mux.HandleFunc("GET /api/v1/intervals", h.intervals)
+	mux.HandleFunc("GET /api/v1/snapshot", h.snapshot)
 	mux.HandleFunc("GET /api/v1/marks", h.marks)
 	mux.HandleFunc("GET /api/v1/metadata", h.metadata)
 }
@@ -61,7 +69,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case r.Context().Err() != nil: // the client has disconnected
 	default:
 		h.Log.Error("request failed", "path", r.URL.Path, "err", err)
-		answerError(w, request.Code(err), err)
+		answerError(w, request.Code(w.Header(), err), err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/request"
 	"varve.dev/varve/engine/serve/value"
@@ -35,7 +37,7 @@ func newEntry(m *store.PVMetadata) entry {
 // whose default is now.
 func moments(q url.Values, now time.Time) (from, to int64, err error) {
 	if !q.Has("from") && !q.Has("to") {
-		from, err = request.Time(q, "at", now.UnixNano())
+		from, err = request.Time(q, "at", now.UnixNano(), now)
 		return from, from, err
 	}
 	if q.Has("at") {
@@ -48,42 +50,84 @@ func moments(q url.Values, now time.Time) (from, to int64, err error) {
 //
 //	{"pv":…, "history":[{"since":…, "type":…, "count":…, "host":…, "units":…, …}, …]}
 //
-// The first entry is the one that is valid at the start of the range.
+// The first entry is the one that is valid at the start of the range. The field missing follows if
+// properties have no value now: "missing":[{"name":…,"cause":…}, …]
+//
+// For several PVs, or a group, the answer is {"pvs":[…]}.
 func (h *Handler) metadata(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	pv := q.Get("pv")
-	if pv == "" {
-		answerError(w, http.StatusBadRequest, errors.New("parameter pv: the name of a PV is required"))
-		return
-	}
 	from, to, err := moments(q, h.Now())
 	if err != nil {
 		answerError(w, http.StatusBadRequest, err)
 		return
 	}
-	known, err := h.Reader.Known(r.Context(), pv)
-	if err == nil && !known {
-		err = fmt.Errorf("reading metadata of %s: %w", pv, query.ErrUnknownPV)
+	pvs, err := h.selected(r.Context(), q)
+	if err == nil {
+		err = h.checkKnown(r.Context(), pvs)
 	}
 	if err != nil {
-		h.fail(w, r, err)
+		h.failRead(w, r, err)
 		return
 	}
 	b := newBody(w)
+	many := len(q["pv"]) > 1 || q.Has("group")
+	if many {
+		b.Buf = append(b.Buf, `{"pvs":[`...)
+	}
+	for i, pv := range pvs {
+		if i > 0 {
+			b.Buf = append(b.Buf, "},\n"...)
+		}
+		if err = h.writeHistory(r.Context(), b, pv, from, to); err != nil {
+			break
+		}
+	}
+	if many {
+		b.Buf = append(b.Buf, "}]"...)
+	}
+	h.finish(w, r, b, err)
+}
+
+// checkKnown returns an error if a PV was never captured.
+func (h *Handler) checkKnown(ctx context.Context, pvs []string) error {
+	return query.InOrder(ctx, pvs, h.Reader.Known, func(pv string, known bool) error {
+		if !known {
+			return fmt.Errorf("reading metadata of %s: %w", pv, query.ErrUnknownPV)
+		}
+		return nil
+	})
+}
+
+// writeHistory writes the metadata of a PV, except for the closing brace.
+func (h *Handler) writeHistory(ctx context.Context, b *body, pv string, from, to int64) error {
 	b.Buf = append(value.AppendString(append(b.Buf, `{"pv":`...), pv), `,"history":[`...)
 	n := 0
-	for m, err := range h.Reader.MetadataHistory(r.Context(), pv, from, to) {
+	for m, err := range h.Reader.MetadataHistory(ctx, pv, from, to) {
 		if err == nil {
 			err = b.entry(&m, n == 0)
 			n++
 		}
 		if err != nil {
-			h.finish(w, r, b, err)
-			return
+			return err
 		}
 	}
 	b.Buf = append(b.Buf, ']')
-	h.finish(w, r, b, nil)
+	h.writeMissing(ctx, b, pv)
+	return nil
+}
+
+// writeMissing writes the properties of a PV that have no value now, and why. The history comes
+// from the store, so an engine that does not answer is no reason to withhold it.
+func (h *Handler) writeMissing(ctx context.Context, b *body, pv string) {
+	s, _, err := h.Channels.Status(ctx, pvname.Canonical(pv))
+	if err != nil || len(s.Missing) == 0 {
+		return
+	}
+	text, err := json.Marshal(s.Missing)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	b.Buf = append(append(b.Buf, `,"missing":`...), text...)
 }
 
 func (b *body) entry(m *store.PVMetadata, first bool) error {

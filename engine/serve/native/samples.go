@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/value"
 	"varve.dev/varve/engine/store"
 )
@@ -48,59 +50,162 @@ func (h *Handler) span(r *http.Request) (pv string, from, to int64, err error) {
 // samples answers the samples and marks of a PV in a range. The answer begins with the last
 // sample before the range:
 //
-//	{"pv":…, "metadata":{…},
+//	{"pv":…, "metadata":{…}, "completeUntil":…,
 //	 "runs":[{"type":"float64","samples":[{"time":…,"value":…,"severity":…,"status":…}, …]}, …],
-//	 "marks":[…]}
+//	 "marks":[…],
+//	 "noData":{"cause":…,"since":…,"text":…}}
+//
+// The answer has completeUntil only if it lacks samples that were received after that time. Samples
+// in damaged blocks are left out, and marks has them even if they are earlier than the range: the
+// last sample before the range may be one of them.
+//
+// noData is present only if the PV has no data at the end of the range.
 //
 // If the parameter points is present, samples answers about that many bins instead. All bins
 // have one width, in seconds:
 //
 //	{"pv":…, "metadata":{…}, "width":…, "points":[…], "marks":[…]}
+//
+// The answer for several PVs is {"pvs":[…]}, with the same for each PV. The parameters align, where and
+// format have other answers: see aligned, filtered and long.
 func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
-	pv, from, to, err := h.span(r)
-	var n int
+	switch given := r.URL.Query(); {
+	case given.Has("align"), given.Has("fill"):
+		h.aligned(w, r)
+		return
+	case given.Has("where"):
+		h.filtered(w, r)
+		return
+	}
+	q, format, err := samplesQuery(r.URL.RawQuery)
+	if err != nil {
+		h.failRead(w, r, badRequest{err})
+		return
+	}
+	if format != table.JSON {
+		h.long(w, r, q, format)
+		return
+	}
+	h.inJSON(w, r, q)
+}
+
+var samplesParameters = request.Known{Once: []string{"from", "to", "points", "format", "group"}, Repeated: []string{"pv"}}
+
+func samplesQuery(raw string) (url.Values, table.Format, error) {
+	q, err := samplesParameters.Parse(raw)
+	if err != nil {
+		return nil, "", err
+	}
+	format, err := table.ParseFormat(q.Get("format"))
+	return q, format, err
+}
+
+// inJSON answers samples or points in JSON.
+func (h *Handler) inJSON(w http.ResponseWriter, r *http.Request, q url.Values) {
+	n, err := points(q)
+	if err != nil {
+		h.failRead(w, r, badRequest{err})
+		return
+	}
+	from, to, err := h.rangeOf(q)
+	var pvs []string
 	if err == nil {
-		n, err = points(r.URL.Query())
+		pvs, err = h.selected(r.Context(), q)
 	}
 	if err != nil {
-		answerError(w, http.StatusBadRequest, err)
+		h.failRead(w, r, err)
 		return
 	}
-	b := newBody(w)
-	write, err := h.content(r.Context(), b, pv, from, to, n)
-	if err != nil {
-		h.fail(w, r, fmt.Errorf("reading %s: %w", pv, err))
-		return
-	}
-	meta, found, err := h.Reader.Metadata(r.Context(), pv, to)
+	leave, err := h.Reads.Enter(r.Context())
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	b.begin(pv, &meta, found)
-	if err = write(); err == nil {
-		b.Buf = append(b.Buf, `],"marks":`...)
-		err = b.marks(h.Reader.Marks(r.Context(), pv, from, to))
+	defer leave()
+	b := newBody(w)
+	if len(pvs) > 1 {
+		_, _, err = h.foresee(r.Context(), pvs, to)
+		b.Buf = append(b.Buf, `{"pvs":[`...)
 	}
+	lost, separator := uint64(0), ""
+	for _, pv := range pvs {
+		if err != nil {
+			break
+		}
+		b.Buf = append(b.Buf, separator...)
+		separator = "},\n"
+		if err = h.onePV(r.Context(), b, pv, from, to, n); err != nil {
+			err = fmt.Errorf("reading %s: %w", pv, err)
+		}
+		lost += b.lost.Count()
+		b.some, b.last, b.lost = false, 0, query.Losses{}
+	}
+	if len(pvs) > 1 {
+		b.Buf = append(b.Buf, "}]"...)
+	}
+	b.SetLost(lost)
 	h.finish(w, r, b, err)
 }
 
-// content opens a PV. It returns a function that writes the samples. If n is not 0, the
-// function writes about n points instead.
-func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int64, n int) (write func() error, err error) {
-	if n == 0 {
-		runs, err := h.Reader.Read(ctx, pv, from, to, query.Options{})
-		return func() error {
-			b.Buf = append(b.Buf, `,"runs":[`...)
-			return b.runs(runs)
-		}, err
+// onePV writes the samples, or about n points, and the marks of a PV, except for the closing brace.
+func (h *Handler) onePV(ctx context.Context, b *body, pv string, from, to int64, n int) error {
+	c, err := h.content(ctx, b, pv, from, to, n)
+	if err != nil {
+		return err
 	}
-	bins, err := h.Reader.Bins(ctx, pv, from, to, n, query.BinOptions{First: true})
-	return func() error {
+	meta, found, err := h.Reader.Metadata(ctx, pv, to)
+	if err != nil {
+		return err
+	}
+	b.begin(pv, &meta, found)
+	if c.completeUntil < to {
+		b.completeUntil(c.completeUntil)
+	}
+	if err := c.write(); err != nil {
+		return err
+	}
+	b.Buf = append(b.Buf, `],"marks":`...)
+	return h.writeMarks(ctx, b, pv, from, to, n == 0 && !b.some)
+}
+
+// writeMarks writes the marks of a PV in a range, those of samples that the answer leaves out, and
+// why the PV has no data at its end. empty means that the range has no samples.
+func (h *Handler) writeMarks(ctx context.Context, b *body, pv string, from, to int64, empty bool) error {
+	if err := b.marks(b.lost.Merge(pv, h.Reader.Marks(ctx, pv, from, to))); err != nil {
+		return err
+	}
+	d, err := h.noData(ctx, pv, to, empty, b.last)
+	b.noData(d)
+	return err
+}
+
+// content is the samples or the points of a PV.
+type content struct {
+	completeUntil int64
+	write         func() error
+}
+
+// content opens a PV. If n is not 0, the content is about n points.
+func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int64, n int) (content, error) {
+	if n == 0 {
+		s, err := h.Reader.Read(ctx, pv, from, to, query.Options{Lost: &b.lost})
+		if err != nil {
+			return content{}, err
+		}
+		return content{s.CompleteUntil, func() error {
+			b.Buf = append(b.Buf, `,"runs":[`...)
+			return b.runs(s.All)
+		}}, nil
+	}
+	bins, err := h.Reader.Bins(ctx, pv, from, to, n, query.BinOptions{First: true, Lost: &b.lost})
+	if err != nil {
+		return content{}, err
+	}
+	return content{bins.CompleteUntil, func() error {
 		b.number("width", float64(bins.Width)/1e9)
 		b.Buf = append(b.Buf, `,"points":[`...)
 		return b.points(bins)
-	}, err
+	}}, nil
 }
 
 // marks answers the marks of a PV in a range.
@@ -120,5 +225,5 @@ func (h *Handler) marks(w http.ResponseWriter, r *http.Request) {
 	}
 	b := newBody(w)
 	b.Buf = append(value.AppendString(append(b.Buf, `{"pv":`...), pv), `,"marks":`...)
-	h.finish(w, r, b, b.marks(h.Reader.Marks(r.Context(), pv, from, to)))
+	h.finish(w, r, b, h.writeMarks(r.Context(), b, pv, from, to, false))
 }

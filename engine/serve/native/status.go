@@ -68,5 +68,7 @@ func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 		Incomplete string `json:"incomplete,omitempty"`
 		// GivenUp is absent if the disk guard deleted nothing early.
 		GivenUp *givenUp `json:"givenUp,omitempty"`
-	}{total, append([]*summary{}, list...), incomplete, h.givenUp(r.Context())})
+		// Warnings are problems of the process, such as an invalid manifest.
+		Warnings []string `json:"warnings,omitempty"`
+	}{total, append([]*summary{}, list...), incomplete, h.givenUp(r.Context()), h.Warnings()})
 }

@@ -2,7 +2,7 @@
 // names. Its errors are sent to the client, so they name the parameter.
 //
 //	?from=…&to=…  ──▶ Range          ?pv=SR*,BR*  ──▶ Glob
-//	?limit=…      ──▶ Limit          ?regex=SR.*  ──▶ Regexp
+//	?limit=…      ──▶ Limit          ?regex=SR.*  ──▶ Regexp      ?near=NAME ──▶ Nearest
 package request
 
 import (
@@ -11,49 +11,76 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
+	"varve.dev/varve/engine/moment"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/store"
 )
 
-// Code returns the status code for a valid request that failed with err.
-func Code(err error) int {
-	if errors.Is(err, store.ErrNotOpen) || errors.Is(err, query.ErrNoAnswer) {
-		return http.StatusServiceUnavailable
+// RetryAfter is the time in seconds after which a client may repeat a request that failed for a
+// reason that passes.
+const RetryAfter = "5"
+
+// BodyError is why the body of a request cannot be read.
+type BodyError struct {
+	Code int // HTTP status code
+	Text string
+}
+
+func (e BodyError) Error() string { return e.Text }
+
+// BadCode returns the status code for a request that is refused with err before it is answered. If
+// a repeated request may succeed, it also sets the header Retry-After.
+func BadCode(h http.Header, err error) int {
+	var body BodyError
+	if !errors.As(err, &body) {
+		return http.StatusBadRequest
+	}
+	if body.Code == http.StatusServiceUnavailable {
+		h.Set("Retry-After", RetryAfter)
+	}
+	return body.Code
+}
+
+// Code returns the status code for a valid request that failed with err. If a repeated request
+// may succeed, it also sets the header Retry-After.
+func Code(h http.Header, err error) int {
+	for _, passes := range []error{store.ErrNotOpen, query.ErrNoAnswer, admission.ErrFull} {
+		if errors.Is(err, passes) {
+			h.Set("Retry-After", RetryAfter)
+			return http.StatusServiceUnavailable
+		}
 	}
 	return http.StatusInternalServerError
 }
 
-// layouts are the forms of ISO 8601 that clients send. Each layout accepts fractions of a
-// second.
-var layouts = []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700"}
-
 // Time parses a parameter that is a time and returns it in ns since 1970. It returns absent if
-// the parameter is absent. An unescaped + in a URL arrives as a space. Time accepts such a
-// space in offsets.
-func Time(q url.Values, name string, absent int64) (int64, error) {
+// the parameter is absent. Package moment has the forms. A client's time zone is unknown, so
+// the text of a date or a time of day must have one.
+func Time(q url.Values, name string, absent int64, now time.Time) (int64, error) {
 	text := q.Get(name)
 	if text == "" {
 		return absent, nil
 	}
-	for _, layout := range layouts {
-		t, err := time.Parse(layout, restorePlus(text))
-		if err != nil {
-			continue
-		}
-		if ns := t.UnixNano(); t.Year() > 1900 && t.Year() < 2200 && ns >= query.Earliest && ns <= query.Latest {
-			return ns, nil
-		}
-		return 0, fmt.Errorf("parameter %s: year %d is not in the range 1901 to 2199", name, t.Year())
+	p := moment.Parser{Now: now}
+	t, err := p.Parse(restorePlus(text))
+	if err != nil {
+		return 0, fmt.Errorf("parameter %s: %w", name, err)
 	}
-	return 0, fmt.Errorf("parameter %s: %q is not a time like 2026-01-31T12:00:00.000Z or 2026-01-31T12:00:00+01:00", name, text)
+	if ns := t.UnixNano(); t.Year() > 1900 && t.Year() < 2200 && ns >= query.Earliest && ns <= query.Latest {
+		return ns, nil
+	}
+	return 0, fmt.Errorf("parameter %s: year %d is not in the range 1901 to 2199", name, t.Year())
 }
 
-// restorePlus changes "…T12:00:00 01:00" back to "…T12:00:00+01:00".
+// restorePlus changes "…T12:00:00 01:00" back to "…T12:00:00+01:00", because an unescaped + in a
+// URL arrives as a space. A time of day after a date and a space has no colon before the space.
 func restorePlus(text string) string {
 	for _, zone := range []string{" 00:00", " 0000"} { // offsets have one of these lengths
-		if i := len(text) - len(zone); i > 0 && text[i] == ' ' {
+		if i := len(text) - len(zone); i > 0 && text[i] == ' ' && strings.Contains(text[:i], ":") {
 			return text[:i] + "+" + text[i+1:]
 		}
 	}
@@ -64,10 +91,10 @@ func restorePlus(text string) string {
 // Archiver Appliance, the default of to is an hour from now, and the default of from is a day
 // before to.
 func Range(q url.Values, now time.Time) (from, to int64, err error) {
-	if to, err = Time(q, "to", now.Add(time.Hour).UnixNano()); err != nil {
+	if to, err = Time(q, "to", now.Add(time.Hour).UnixNano(), now); err != nil {
 		return 0, 0, err
 	}
-	if from, err = Time(q, "from", to-int64(24*time.Hour)); err != nil {
+	if from, err = Time(q, "from", to-int64(24*time.Hour), now); err != nil {
 		return 0, 0, err
 	}
 	if from > to {

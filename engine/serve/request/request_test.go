@@ -22,13 +22,20 @@ func TestTime(t *testing.T) {
 		"2026-01-31T13:00:00.5+01:00":         noon.Add(time.Second / 2),
 		"2026-01-31T13:00:00+0100":            noon,
 		"2026-01-31T12%3A00%3A00Z":            noon,
+		"2026-01-31 13:00 01:00":              noon,
+		"2026-01-31%2012:00 UTC":              noon,
+		"2026-01-31T13:00 Europe/Berlin":      noon,
+		"now-1h":                              noon.Add(-time.Hour),
+		"-15m":                                noon.Add(-15 * time.Minute),
+		"1769860800":                          noon,
+		"1769860800000":                       noon,
 		"1999-12-31T23:59:59.999999999-00:00": time.Date(1999, 12, 31, 23, 59, 59, 999999999, time.UTC),
 	} {
 		q, err := url.ParseQuery("from=" + text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Time(q, "from", 0); err != nil || got != want.UnixNano() {
+		if got, err := Time(q, "from", 0, noon); err != nil || got != want.UnixNano() {
 			t.Errorf("%s is %v, %v; want %v", text, time.Unix(0, got).UTC(), err, want)
 		}
 	}
@@ -36,7 +43,7 @@ func TestTime(t *testing.T) {
 
 func TestErrorsOfTimeNameTheParameter(t *testing.T) {
 	for _, text := range []string{"yesterday", "2026-01-31", "2026-01-31T12:00:00", "2026-13-31T12:00:00Z", "1e9", "9999-01-01T00:00:00Z", "0001-01-01T00:00:00Z"} {
-		_, err := Time(url.Values{"to": {text}}, "to", 0)
+		_, err := Time(url.Values{"to": {text}}, "to", 0, time.Unix(1767225600, 0))
 		if err == nil || !strings.HasPrefix(err.Error(), "parameter to: ") {
 			t.Errorf("%s returns the error %v, which does not name the parameter", text, err)
 		}

@@ -16,11 +16,23 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 )
+
+// LostSamples is the header that says how many samples the answer leaves out because the blocks that
+// hold them are damaged. An answer without it leaves out none. It is a trailer, unless the whole
+// answer fits into the buffer.
+const LostSamples = "Varve-Lost-Samples"
 
 // flushBytes is the size at which the buffer is full.
 const flushBytes = 64 << 10
+
+// CompleteUntil is the header that says up to which time an answer is complete. An answer without
+// it is complete. If the time becomes known after the first byte, the header is a trailer.
+const CompleteUntil = "Varve-Complete-Until"
 
 // errSending marks errors of the connection to the client.
 var errSending = errors.New("sending the answer")
@@ -33,11 +45,39 @@ type Answer struct {
 	w           http.ResponseWriter
 	contentType string
 	begun       bool // the client has received the first byte, or may have
+	until       int64
+	lost        uint64
 }
 
 // New returns an empty answer with the given content type.
 func New(w http.ResponseWriter, contentType string) *Answer {
-	return &Answer{w: w, contentType: contentType}
+	return &Answer{w: w, contentType: contentType, until: math.MaxInt64}
+}
+
+// SetCompleteUntil tells the client that the samples of a PV are complete only up to a time in ns
+// since 1970. If the samples of several PVs lag, the client gets the earliest time.
+func (a *Answer) SetCompleteUntil(until int64) {
+	if until >= a.until {
+		return
+	}
+	a.until = until
+	key := CompleteUntil
+	if a.begun {
+		key = http.TrailerPrefix + key
+	}
+	a.w.Header().Set(key, time.Unix(0, until).UTC().Format(time.RFC3339Nano))
+}
+
+// SetLost tells the client how many samples the answer leaves out in all.
+func (a *Answer) SetLost(samples uint64) {
+	if a.lost = samples; samples == 0 {
+		return
+	}
+	key := LostSamples
+	if a.begun {
+		key = http.TrailerPrefix + key
+	}
+	a.w.Header().Set(key, strconv.FormatUint(samples, 10))
 }
 
 // FlushFull sends the buffer if it is full. Encoders call it after each piece that they
@@ -70,8 +110,12 @@ func (a *Answer) Finish(r *http.Request, log *slog.Logger, err error, fail func(
 		err = a.flush()
 	}
 	switch {
+	case err == nil && a.lost > 0:
+		log.Warn("an answer lacks samples, because blocks are damaged; run `varve store check`", "path", r.URL.Path, "samples", a.lost)
 	case err == nil:
 	case !a.begun:
+		a.w.Header().Del(CompleteUntil)
+		a.w.Header().Del(LostSamples)
 		fail(err)
 	default:
 		if r.Context().Err() == nil && !errors.Is(err, errSending) {

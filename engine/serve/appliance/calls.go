@@ -1,0 +1,170 @@
+package appliance
+
+import (
+	"slices"
+
+	"varve.dev/varve/engine/serve/request"
+)
+
+// Paths below which the Appliance has its calls.
+const (
+	retrieval = "/retrieval/bpl/"
+	mgmt      = "/mgmt/bpl/"
+)
+
+// kind says how a call is answered.
+type kind string
+
+const (
+	// reads are answered.
+	reads kind = "answered"
+	// changes are refused with 403, because ArchiveGroups are the only configuration.
+	changes kind = "refused"
+	// unsupported are reads that have no meaning here. They give 501 with the reason.
+	unsupported kind = "unsupported"
+)
+
+// call is a call of the Appliance. Handlers are registered from the table of calls, and a test
+// compares the table with docs/reference/appliance.md.
+type call struct {
+	path string
+	kind kind
+	// post is true if the call also takes names in the body of a POST.
+	post bool
+	// heavy calls read much, and count as a read of samples.
+	heavy  bool
+	known  request.Known
+	answer func(h *Handler, a args) (any, error)
+	why    string // of an unsupported call
+}
+
+// These are the parameters of several calls.
+var (
+	none     = request.Known{}
+	onePV    = request.Known{Once: []string{"pv"}}
+	pattern  = request.Known{Once: []string{"regex", "limit"}, Repeated: []string{"pv"}, Ignored: []string{"skipExternalServers"}}
+	someNow  = request.Known{Once: []string{"regex", "limit"}, Repeated: []string{"pv"}, Ignored: []string{"reporttype"}}
+	byRegex  = request.Known{Once: []string{"regex"}, Ignored: []string{"skipExternalServers"}}
+	nameList = request.Known{Repeated: []string{"pv"}}
+	ofOne    = request.Known{Once: []string{"appliance"}}
+	byID     = request.Known{Once: []string{"id"}}
+)
+
+// calls are all calls of the Appliance.
+var calls = slices.Concat(retrievalCalls, infoCalls, nameCalls, reportCalls, instanceCalls, changeCalls(), unsupportedCalls)
+
+var retrievalCalls = []call{
+	{path: retrieval + "getVersion", kind: reads, known: none, answer: (*Handler).version},
+	{path: retrieval + "getMatchingPVs", kind: reads, heavy: true, known: pattern, answer: (*Handler).matchingPVs},
+	{path: retrieval + "searchForPVsRegex", kind: reads, heavy: true, known: byRegex, answer: (*Handler).searchForPVsRegex},
+	{path: retrieval + "getMetadata", kind: reads, known: onePV, answer: (*Handler).metadata},
+	{path: retrieval + "getPVDetails", kind: reads, known: onePV, answer: (*Handler).details},
+	{path: retrieval + "areWeArchivingPV", kind: reads, known: onePV, answer: (*Handler).areWeArchivingPV},
+	{path: retrieval + "filterArchivedPVs", kind: reads, post: true, heavy: true, known: nameList, answer: (*Handler).archivedPVs},
+	{path: retrieval + "getClientConfig", kind: reads, known: request.Known{Once: []string{"configFile"}}, answer: (*Handler).clientConfig},
+	{path: retrieval + "getApplianceMetrics", kind: reads, heavy: true, known: none, answer: (*Handler).metricsOfInstance},
+	{path: retrieval + "getApplianceMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
+	{path: retrieval + "getInstanceMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
+}
+
+// infoCalls are about one PV, or about the archive.
+var infoCalls = []call{
+	{path: mgmt + "getPVTypeInfo", kind: reads, known: onePV, answer: (*Handler).typeInfo},
+	{path: mgmt + "getPVDetails", kind: reads, known: onePV, answer: (*Handler).details},
+	{path: mgmt + "getStoresForPV", kind: reads, known: onePV, answer: (*Handler).storesForPV},
+	{path: mgmt + "getApplianceInfo", kind: reads, known: byID, answer: (*Handler).applianceInfo},
+	{path: mgmt + "getAppliancesInCluster", kind: reads, known: none, answer: (*Handler).appliances},
+	{path: mgmt + "getVersions", kind: reads, known: byID, answer: (*Handler).versions},
+	{path: mgmt + "getPolicyList", kind: reads, heavy: true, known: none, answer: (*Handler).policies},
+	{path: mgmt + "getPolicyText", kind: reads, known: none, answer: (*Handler).policyText},
+	{path: mgmt + "getApplianceProperties", kind: reads, known: none, answer: empty[map[string]string]},
+	{path: mgmt + "getAllAliases", kind: reads, known: none, answer: empty[[]string]},
+	{path: mgmt + "getAllNamedFlags", kind: reads, known: none, answer: empty[map[string]bool]},
+	{path: mgmt + "getNamedFlag", kind: reads, known: request.Known{Once: []string{"name"}}, answer: (*Handler).namedFlag},
+	{path: mgmt + "getExternalArchiverServers", kind: reads, known: none, answer: empty[[]string]},
+	{path: mgmt + "getMetaGets", kind: reads, known: none, answer: empty[[]string]},
+}
+
+// nameCalls are about lists of names.
+var nameCalls = []call{
+	{path: mgmt + "getAllPVs", kind: reads, post: true, heavy: true, known: pattern, answer: (*Handler).allPVs},
+	{path: mgmt + "getAllExpandedPVNames", kind: reads, heavy: true, known: pattern, answer: (*Handler).expandedNames},
+	{path: mgmt + "getMatchingPVsForThisAppliance", kind: reads, heavy: true, known: pattern, answer: (*Handler).allPVs},
+	{path: mgmt + "getPVsForThisAppliance", kind: reads, heavy: true, known: pattern, answer: (*Handler).capturedNames},
+	{path: mgmt + "getTypeInfoKeys", kind: reads, heavy: true, known: pattern, answer: (*Handler).capturedNames},
+	{path: mgmt + "getPausedPVsForThisAppliance", kind: reads, heavy: true, known: pattern, answer: (*Handler).pausedNames},
+	{path: mgmt + "getPVStatus", kind: reads, post: true, heavy: true, known: someNow, answer: (*Handler).pvStatus},
+	{path: mgmt + "archivedPVs", kind: reads, post: true, heavy: true, known: nameList, answer: (*Handler).archivedPVs},
+	{path: mgmt + "unarchivedPVs", kind: reads, post: true, heavy: true, known: nameList, answer: (*Handler).unarchivedPVs},
+	{path: mgmt + "archivedPVsNotInList", kind: reads, post: true, heavy: true, known: nameList, answer: (*Handler).archivedPVsNotInList},
+	{path: mgmt + "exportConfig", kind: reads, heavy: true, known: pattern, answer: (*Handler).exportConfig},
+	{path: mgmt + "exportConfigForAppliance", kind: reads, heavy: true, known: pattern, answer: (*Handler).exportConfig},
+}
+
+var reportCalls = []call{
+	{path: mgmt + "getNeverConnectedPVs", kind: reads, heavy: true, known: pattern, answer: (*Handler).neverConnected},
+	{path: mgmt + "getNeverConnectedPVsForThisAppliance", kind: reads, heavy: true, known: pattern, answer: (*Handler).neverConnected},
+	{path: mgmt + "getCurrentlyDisconnectedPVs", kind: reads, heavy: true, known: pattern, answer: (*Handler).disconnected},
+	{path: mgmt + "getEventRateReport", kind: reads, heavy: true, known: pattern, answer: eventRates.answer},
+	{path: mgmt + "getStorageRateReport", kind: reads, heavy: true, known: pattern, answer: storageRates.answer},
+	{path: mgmt + "getRecentlyAddedPVs", kind: reads, heavy: true, known: pattern, answer: (*Handler).recentlyAdded},
+	{path: mgmt + "getRecentlyAddedPVsForThisInstance", kind: reads, heavy: true, known: pattern, answer: (*Handler).recentlyAdded},
+	{path: mgmt + "getRecentlyModifiedPVs", kind: reads, heavy: true, known: pattern, answer: (*Handler).recentlyModified},
+	{path: mgmt + "getRecentlyModifiedPVsForThisInstance", kind: reads, heavy: true, known: pattern, answer: (*Handler).recentlyModified},
+	{path: mgmt + "getLostConnectionsReport", kind: reads, heavy: true, known: pattern, answer: lostConnections.answer},
+	{path: mgmt + "getSilentPVsReport", kind: reads, heavy: true, known: pattern, answer: silent.answer},
+	{path: mgmt + "getPVsByDroppedEventsTimestamp", kind: reads, heavy: true, known: pattern, answer: droppedByTime.answer},
+	{path: mgmt + "getPVsByDroppedEventsBuffer", kind: reads, heavy: true, known: pattern, answer: droppedByBuffer.answer},
+	{path: mgmt + "getPVsByDroppedEventsTypeChange", kind: reads, heavy: true, known: pattern, answer: droppedByType.answer},
+	{path: mgmt + "getSlowChangingPVsWithDroppedEvents", kind: reads, heavy: true, known: pattern, answer: slowChanging.answer},
+	{path: mgmt + "getPausedPVsReport", kind: reads, heavy: true, known: pattern, answer: paused.answer},
+	{path: mgmt + "getArchivedWaveforms", kind: reads, heavy: true, known: pattern, answer: waveforms.answer},
+	{path: mgmt + "getTimeSpanReport", kind: reads, heavy: true, known: pattern, answer: (*Handler).timeSpans},
+	{path: mgmt + "getCreationReportForAppliance", kind: reads, heavy: true, known: pattern, answer: (*Handler).creations},
+}
+
+// instanceCalls are about the whole archive, which is the only appliance.
+var instanceCalls = []call{
+	{path: mgmt + "getApplianceMetrics", kind: reads, heavy: true, known: none, answer: (*Handler).metricsOfAll},
+	{path: mgmt + "getInstanceMetrics", kind: reads, heavy: true, known: none, answer: (*Handler).metricsOfAll},
+	{path: mgmt + "getStorageMetrics", kind: reads, heavy: true, known: none, answer: (*Handler).metricsOfAll},
+	{path: mgmt + "getApplianceMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
+	{path: mgmt + "getInstanceMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
+	{path: mgmt + "getStorageMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
+	{path: mgmt + "getAggregatedApplianceInfo", kind: reads, heavy: true, known: none, answer: (*Handler).aggregated},
+}
+
+// changeCalls are the calls that would change the archived PVs, the stored data or the appliance.
+func changeCalls() (all []call) {
+	for _, path := range []string{
+		mgmt + "abortArchivingPV", mgmt + "abortArchivingPVForThisAppliance", mgmt + "addAlias", mgmt + "addExternalArchiverServer",
+		mgmt + "addExternalArchiverServerArchives", mgmt + "appendAndAliasPV", mgmt + "archivePV", mgmt + "changeArchivalParameters",
+		mgmt + "changeStore", mgmt + "changeTypeForPV", mgmt + "consolidateDataForPV", mgmt + "deletePV",
+		mgmt + "importChannelArchiverConfiguration", mgmt + "importConfig", mgmt + "importConfigForAppliance", mgmt + "importData",
+		mgmt + "importDataFromPlugin", mgmt + "mergeInData", mgmt + "modifyMetaFields", mgmt + "modifyStoreURLForPV",
+		mgmt + "namedFlagsSet", mgmt + "pauseArchivingPV", mgmt + "putPVTypeInfo", mgmt + "reassignAppliance",
+		mgmt + "refreshPVDataFromChannelArchivers", mgmt + "removeAlias", mgmt + "removeExternalArchiverServer", mgmt + "renamePV",
+		mgmt + "resetFailoverCaches", mgmt + "reshardPV", mgmt + "restartArchivePVWorkflowThreadForThisAppliance",
+		mgmt + "resumeArchivingPV", mgmt + "setNamedFlag", mgmt + "skipAliasCheck", mgmt + "uploadChannelArchiverConfiguration",
+		mgmt + "webAppReady", retrieval + "putClientConfig", retrieval + "resetFailoverCachesForThisAppliance",
+	} {
+		all = append(all, call{path: path, kind: changes})
+	}
+	return all
+}
+
+const (
+	noProcesses = "/metrics has the metrics of each process"
+	noScanTimes = "the archive does not measure how long scans take; /api/v1/channels has the state of each channel"
+)
+
+var unsupportedCalls = []call{
+	{path: retrieval + "getProcessMetrics", kind: unsupported, why: noProcesses},
+	{path: mgmt + "getProcessMetrics", kind: unsupported, why: noProcesses},
+	{path: mgmt + "getProcessMetricsDataForAppliance", kind: unsupported, why: noProcesses},
+	{path: mgmt + "getMgmtMetricsForAppliance", kind: unsupported, why: noProcesses},
+	{path: mgmt + "getPVsByStorageConsumed", kind: unsupported, why: "the store does not count the bytes of each PV; getStorageRateReport estimates the rate"},
+	{path: mgmt + "getPVsByScanCopyTime", kind: unsupported, why: noScanTimes},
+	{path: mgmt + "getPVsByMaxTimeBetweenScans", kind: unsupported, why: noScanTimes},
+	{path: mgmt + "test/compareWithChannelArchiver", kind: unsupported, why: "the archive reads no Channel Archiver"},
+}

@@ -1,0 +1,90 @@
+package appliance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// page documents each call, with its status and the test that covers it.
+const page = "../../../docs/reference/appliance.md"
+
+// TestPageListsEveryCall checks that the page has a row for each call of the table, with the same
+// status, and that the tests it names exist.
+func TestPageListsEveryCall(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, tests := map[string]string{}, testNames(t)
+	for _, row := range regexp.MustCompile(`(?m)^\| (/\S+) \| (\w+) \|.*\| (\w+) \|$`).FindAllStringSubmatch(string(text), -1) {
+		if documented[row[1]] != "" {
+			t.Errorf("the page lists %s twice", row[1])
+		}
+		documented[row[1]] = row[2]
+		if !slices.Contains(tests, row[3]) {
+			t.Errorf("the test %s of %s does not exist", row[3], row[1])
+		}
+	}
+	for i := range calls {
+		c := &calls[i]
+		if got := documented[c.path]; got != string(c.kind) {
+			t.Errorf("the page says %q of %s, which is %s", got, c.path, c.kind)
+		}
+		delete(documented, c.path)
+	}
+	if len(documented) > 0 {
+		t.Errorf("the page lists paths that are not calls: %v", documented)
+	}
+}
+
+// testNames returns the names of the tests that may cover a call.
+func testNames(t *testing.T) (names []string) {
+	for _, pattern := range []string{"*_test.go", "../*_test.go", "../../../test/clients/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || files == nil {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+				names = append(names, m[1])
+			}
+		}
+	}
+	return names
+}
+
+// TestTableIsConsistent checks that each call is in the table once and has what its kind needs.
+func TestTableIsConsistent(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range calls {
+		c := &calls[i]
+		if seen[c.path] || (c.answer != nil) != (c.kind == reads) || (c.why != "") != (c.kind == unsupported) ||
+			!strings.HasPrefix(c.path, mgmt) && !strings.HasPrefix(c.path, retrieval) {
+			t.Errorf("the call %s is wrong", fmt.Sprint(*c))
+		}
+		seen[c.path] = true
+	}
+}
+
+// TestRankingIsBounded checks that a report with a limit holds only a few more entries.
+func TestRankingIsBounded(t *testing.T) {
+	top := ranking{limit: 2}
+	for i := range 10_000 {
+		top.add(float64(i%5000), fmt.Sprintf("PV:%05d", i), fields{})
+		if len(top.entries) > 2*2+1024 {
+			t.Fatalf("the report holds %d entries", len(top.entries))
+		}
+	}
+	if top.cut(); len(top.entries) != 2 || top.entries[0].pv != "PV:04999" || top.entries[1].pv != "PV:09999" {
+		t.Errorf("the first entries are %+v", top.entries)
+	}
+}

@@ -1,0 +1,145 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"varve.dev/varve/engine/align"
+	"varve.dev/varve/engine/predicate"
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/table"
+)
+
+const (
+	// maxPVs is the maximum number of names in a request, and maxMembers that of PVs in a group.
+	maxPVs     = 1000
+	maxMembers = 10_000
+	// maxNearest is how many similar names an error lists.
+	maxNearest = 3
+)
+
+// selected returns the PVs of a request, each once: those of the parameter pv, or those that a group
+// captures.
+func (h *Handler) selected(ctx context.Context, q url.Values) ([]string, error) {
+	pvs := q["pv"]
+	switch group := q.Get("group"); {
+	case group != "" && len(pvs) > 0:
+		return nil, badRequest{errors.New("parameter group: it cannot be combined with the parameter pv")}
+	case group != "":
+		return h.members(ctx, group)
+	case len(pvs) == 0:
+		return nil, badRequest{errors.New("parameter pv: the name of a PV is required")}
+	case len(pvs) > maxPVs:
+		return nil, badRequest{fmt.Errorf("parameter pv: the request names %d PVs, and may name %d", len(pvs), maxPVs)}
+	}
+	seen := map[string]bool{}
+	var all []string
+	for _, pv := range pvs {
+		if pv == "" {
+			return nil, badRequest{errors.New("parameter pv: a name is empty")}
+		}
+		if name := pvname.Canonical(pv); !seen[name] {
+			seen[name] = true
+			all = append(all, pv)
+		}
+	}
+	return all, nil
+}
+
+// members returns the PVs that a group captures.
+func (h *Handler) members(ctx context.Context, group string) (all []string, err error) {
+	for s, err := range h.Channels.Statuses(ctx) {
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("listing the PVs of group %s: %w: %w", group, query.ErrNoAnswer, err)
+		case s.Group != group:
+		case len(all) == maxMembers:
+			return nil, badRequest{fmt.Errorf("parameter group: %.200q has more than %d PVs; name some with the parameter pv", group, maxMembers)}
+		default:
+			all = append(all, s.PV)
+		}
+	}
+	if len(all) == 0 {
+		return nil, badRequest{fmt.Errorf("parameter group: no group %.200q captures PVs; write it as NAMESPACE/NAME", group)}
+	}
+	return all, nil
+}
+
+// badRequest is an error in a parameter.
+type badRequest struct{ error }
+
+// parseWhere parses the parameter where.
+func parseWhere(text string) (*predicate.Predicate, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, badRequest{errors.New("parameter where: a condition is required, such as SR:I > 0.5")}
+	}
+	p, err := predicate.Parse(text)
+	if err != nil {
+		return nil, badRequest{fmt.Errorf("parameter where: %w", err)}
+	}
+	return p, nil
+}
+
+// bind prepares a search for the parameter where.
+func (h *Handler) bind(ctx context.Context, p *predicate.Predicate, text string, from, to int64) (*predicate.Search, error) {
+	s, err := p.Bind(ctx, h.Reader, text, from, to, h.Now().UnixNano())
+	var refused predicate.RefusedError
+	var unknown predicate.UnknownPVError
+	switch {
+	case errors.As(err, &refused):
+		return nil, badRequest{fmt.Errorf("parameter where: %w", err)}
+	case errors.As(err, &unknown):
+		return nil, badRequest{fmt.Errorf("parameter where: %w%s", err, h.similar(ctx, unknown.PV))}
+	}
+	return s, err
+}
+
+// similar returns a text with the names that are most like an unknown one, or "".
+func (h *Handler) similar(ctx context.Context, pv string) string {
+	list := request.NewNearest(pvname.Canonical(pv), maxNearest)
+	if _, err := h.Reader.Names(ctx, list.Add, maxNearest); err != nil || len(list.Names()) == 0 {
+		return ""
+	}
+	return "; similar names are " + strings.Join(list.Names(), ", ")
+}
+
+// failRead answers a request for an analysis that failed.
+func (h *Handler) failRead(w http.ResponseWriter, r *http.Request, err error) {
+	var bad badRequest
+	var refused align.RefusedError
+	var many query.TooManyMarksError
+	var unfit *table.TypeError
+	switch {
+	case errors.As(err, &bad), errors.As(err, &refused), errors.As(err, &unfit):
+		answerError(w, http.StatusBadRequest, err)
+	case errors.Is(err, align.ErrTooLarge), errors.As(err, &many):
+		answerError(w, http.StatusRequestEntityTooLarge, err)
+	default:
+		h.fail(w, r, err)
+	}
+}
+
+// rangeOf parses the parameters from and to.
+func (h *Handler) rangeOf(q url.Values) (from, to int64, err error) {
+	if from, to, err = request.Range(q, h.Now()); err != nil {
+		err = badRequest{err}
+	}
+	return from, to, err
+}
+
+// seconds writes how long a predicate had each result.
+func (b *body) seconds(d *predicate.Durations) {
+	b.Buf = append(b.Buf, `,"seconds":{"true":`...)
+	for i, n := range []int64{d.True, d.False, d.Unknown} {
+		b.Buf = append(b.Buf, []string{"", `,"false":`, `,"unknown":`}[i]...)
+		b.Buf = fmt.Appendf(b.Buf, "%g", time.Duration(n).Seconds())
+	}
+	b.Buf = append(b.Buf, '}')
+}
