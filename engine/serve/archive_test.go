@@ -33,6 +33,7 @@ type rig struct {
 	t        *testing.T
 	store    store.Store
 	channels channels
+	handler  http.Handler
 	url      string
 }
 
@@ -80,16 +81,22 @@ func openStore(t *testing.T) store.Store {
 func newRig(t *testing.T) *rig { return newRigOn(t, openStore(t)) }
 
 func newRigOn(t *testing.T, st store.Store) *rig {
+	return newRigWith(t, st, nil)
+}
+
+// newRigWith returns an archive whose engines answer for the samples in memory.
+func newRigWith(t *testing.T, st store.Store, recent query.Recent) *rig {
 	r := &rig{t: t, store: st}
 	reg := prometheus.NewRegistry()
 	h, err := New(&Config{
-		Reader: &query.Reader{Store: st, Shards: 4}, Channels: &r.channels, Gatherer: reg, Metrics: NewMetrics(reg),
+		Reader: &query.Reader{Store: st, Shards: 4, Recent: recent}, Channels: &r.channels, Gatherer: reg, Metrics: NewMetrics(reg),
 		Ready: func() error { return nil }, Version: "1.2.3", Now: func() time.Time { return time.Unix(0, newYear) },
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.handler = h
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	r.url = srv.URL

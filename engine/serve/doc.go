@@ -1,16 +1,17 @@
 // Package serve is the HTTP server of an archive. It combines the APIs that clients
 // use:
 //
-//	              ┌─ /retrieval, /mgmt  appliance ─┐
-//	request ─▶ mux├─ /api/v1            native     ├─▶ query ─▶ store, memory
-//	              ├─ /metrics                      ┘
+//	              ┌─ /retrieval, /mgmt  appliance ──┐
+//	              ├─ /archive-access    jsonaccess  │
+//	request ─▶ mux├─ /api/v1            native      ├─▶ query ─▶ store, memory
+//	              ├─ /metrics                       ┘
 //	              ├─ /healthz, /readyz, /
 //	              └─ /internal: Config.Extra, such as peer
 //
 // An engine that does not read the archive serves no read APIs.
 //
-// Answers are streamed: a request holds only the piece that is being encoded. If a client
-// stops reading, the server closes the connection. The server compresses answers with gzip for
+// Answers are streamed: a request holds only the piece that is being encoded. The number of reads
+// of samples at a time is bounded. If a client stops reading, the server closes the connection. The server compresses answers with gzip for
 // clients that accept it. It never uses deflate, which some clients cannot read, and never
 // compresses raw answers.
 package serve

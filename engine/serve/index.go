@@ -20,19 +20,29 @@ const page = `<!doctype html>
 <h2>State</h2>
 <ul>
 <li><a href="/api/v1/status">/api/v1/status</a>: channels and samples by group
-<li><a href="/api/v1/channels?limit=20">/api/v1/channels?pv=GLOB&amp;state=&amp;group=&amp;limit=&amp;after=</a>
+<li><a href="/api/v1/channels?limit=20">/api/v1/channels?pv=GLOB&amp;state=&amp;group=&amp;limit=&amp;after=&amp;sort=</a>
+<li><a href="/api/v1/names?limit=20">/api/v1/names?pv=GLOB&amp;limit=&amp;after= or &amp;near=NAME</a>
 <li><a href="/metrics">/metrics</a>, <a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>
 </ul>
 <h2>Data</h2>
 <ul>
 <li>/api/v1/samples?pv=NAME&amp;from=2026-01-31T12:00:00Z&amp;to=2026-01-31T13:00:00Z
+<li>/api/v1/samples?pv=NAME&amp;pv=NAME&amp;from=&amp;to=&amp;align=1s&amp;fill=last, mean or linear: a table with common times
+<li>/api/v1/samples?pv=NAME&amp;from=&amp;to=&amp;where=OTHER&gt;0.5: the samples while a condition holds
+<li>/api/v1/intervals?where=NAME&gt;0.5&amp;from=&amp;to=: when a condition holds
+<li>/api/v1/snapshot?pv=NAME&amp;pv=NAME&amp;at= or ?group=NAMESPACE/NAME: values, units and limits at a time
 <li>/api/v1/marks?pv=NAME&amp;from=&amp;to=: why data is missing
 <li>/api/v1/metadata?pv=NAME&amp;at= or &amp;from=&amp;to=: units, limits and properties over time
 </ul>
+<h2>JSON archive access 1.0</h2>
+<ul>
+<li><a href="/archive-access/api/1.0/archive/">/archive-access/api/1.0/archive/</a>, archive/1/channels-by-pattern/GLOB, archive/1/channels-by-regexp/RE, archive/1/samples/NAME?start=&amp;end=&amp;count= (times in ns since 1970)
+</ul>
 <h2>API of the EPICS Archiver Appliance</h2>
 <ul>
-<li>/retrieval/data/getData.json?pv=NAME&amp;from=&amp;to= and .raw .csv .qw .txt
+<li>/retrieval/data/getData.json?pv=NAME&amp;from=&amp;to= and .raw .csv .qw .txt .jplot .svg .mat
+<li>/retrieval/data/getDataAtTime?pv=NAME,NAME&amp;at=: the values at a time
 <li><a href="/retrieval/bpl/getMatchingPVs?pv=*&amp;limit=20">/retrieval/bpl/getMatchingPVs?pv=GLOB</a>, searchForPVsRegex, getMetadata?pv=NAME, <a href="/retrieval/bpl/getVersion">getVersion</a>
-<li><a href="/mgmt/bpl/getAllPVs?limit=20">/mgmt/bpl/getAllPVs</a>, <a href="/mgmt/bpl/getPVStatus?pv=*&amp;limit=20">getPVStatus</a>, getPVTypeInfo?pv=NAME, getPVDetails?pv=NAME
+<li><a href="/mgmt/bpl/getAllPVs?limit=20">/mgmt/bpl/getAllPVs</a>, <a href="/mgmt/bpl/getPVStatus?pv=*&amp;limit=20">getPVStatus</a>, getPVTypeInfo?pv=NAME, getPVDetails?pv=NAME, <a href="/mgmt/bpl/getEventRateReport?limit=20">getEventRateReport</a> and other reports
 </ul>
 `

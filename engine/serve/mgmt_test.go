@@ -63,7 +63,8 @@ func (r *rig) capture() {
 			Dropped: [sample.NumReasons]uint64{sample.Deadband: 4},
 			Last:    sample.Sample{Time: newYear + 5, Tag: sample.MakeTag(sample.Major, 3), Word: math.Float64bits(math.Inf(1))}},
 		{PV: "B", Group: "ns/vacuum", State: capture.Disconnected, Since: newYear, Sampling: "Scan 10s", Connects: 1, LostConnections: 1, Cause: "timeout"},
-		{PV: "C", Group: "ns/rf", State: capture.Searching, Since: newYear, Sampling: "Monitor"},
+		{PV: "C", Group: "ns/rf", State: capture.Searching, Since: newYear, Sampling: "Monitor", Absent: sample.Searching, AbsentSince: newYear + second,
+			Cause: "no server has answered"},
 		{PV: "D", Group: "ns/rf", State: capture.Paused, Sampling: "Monitor"},
 	}
 	for _, pv := range []string{"A", "B", "C", "D"} {
@@ -79,8 +80,9 @@ func TestPVStatus(t *testing.T) {
 			`"lastEvent":"Jan/01/2026 00:00:00 UTC","connectionLastRestablished":"Jan/01/2026 00:00:00 UTC","connectionLossRegainCount":"1",` +
 			`"lastRotateLogs":"Never","appliance":"varve","pvNameOnly":"A"}`,
 		`{"pvName":"B","status":"Being archived","isMonitored":"false","samplingPeriod":"10.0","connectionState":"false",` +
-			`"lastEvent":"Never","connectionLossRegainCount":"1","lastRotateLogs":"Never","appliance":"varve","pvNameOnly":"B"}`,
-		`{"pvName":"C","status":"Initial sampling"}`,
+			`"lastEvent":"Never","connectionLossRegainCount":"1","lastRotateLogs":"Never","appliance":"varve","pvNameOnly":"B",` +
+			`"noDataCause":"timeout","noDataSince":"Jan/01/2026 00:00:00 UTC"}`,
+		`{"pvName":"C","status":"Initial sampling","noDataCause":"no server has answered","noDataSince":"Jan/01/2026 00:00:01 UTC"}`,
 		`{"pvName":"D","status":"Paused","appliance":"varve","pvNameOnly":"D"}`,
 		`{"pvName":"E","status":"Not being archived"}`,
 	}
@@ -105,6 +107,18 @@ func TestPVStatus(t *testing.T) {
 	r.check(json.Unmarshal([]byte(text), &all))
 	if s := fmt.Sprint(all); s != "[{A} {B} {C}]" {
 		t.Errorf("a glob returns %s", s)
+	}
+}
+
+// TestTypeInfoOfAPVThatNeverConnected checks that the type is not invented, and that the answer says
+// why it is not known.
+func TestTypeInfoOfAPVThatNeverConnected(t *testing.T) {
+	r := newRig(t)
+	r.capture()
+	for _, path := range []string{"/mgmt/bpl/getPVTypeInfo?pv=C", "/retrieval/bpl/getMetadata?pv=C"} {
+		if code, got := r.get(path); code != http.StatusNotFound || !strings.Contains(got, "C has no type info, because it has never connected: no server has answered") {
+			t.Errorf("%s returns %d %s", path, code, got)
+		}
 	}
 }
 

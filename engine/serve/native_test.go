@@ -38,6 +38,7 @@ func TestChannels(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "ABCD", "pv=A*": "A", "state=paused": "D", "group=ns/rf": "CD", "limit=2": "AB", "limit=2&after=B": "CD", "limit=4": "ABCD",
 		"after=D": "", "group=ns/rf&state=connected": "",
+		"sort=rate": "ABCD", "sort=last": "BCDA", "sort=last&limit=3": "BCD", "sort=stored&pv=A*": "A",
 	} {
 		pvs, next := list(query)
 		wantNext := ""
@@ -48,10 +49,40 @@ func TestChannels(t *testing.T) {
 			t.Errorf("the query %q returns %s, next %q", query, pvs, next)
 		}
 	}
-	for _, query := range []string{"limit=0", "limit=x", "state=lost"} {
+	for _, query := range []string{"limit=0", "limit=x", "state=lost", "sort=name", "after=A&sort=rate"} {
 		code, text := r.get("/api/v1/channels?" + query)
-		if code != 400 || !strings.Contains(text, `"error":"parameter `+query[:5]) {
+		if code != 400 || !strings.Contains(text, `"error":"parameter `+query[:4]) {
 			t.Errorf("GET %s returns %d %s", query, code, text)
+		}
+	}
+}
+
+// TestNamesByPatternAndByLikeness checks that a client finds the names of PVs by a pattern, in pages, and by a name that
+// is misspelt.
+func TestNamesByPatternAndByLikeness(t *testing.T) {
+	r := newRig(t)
+	for _, pv := range []string{"SR01:PRES", "SR02:PRES", "SR01:TEMP", "BR01:PRES", "X"} {
+		r.addChannel(pv, sample.Float64, newYear)
+	}
+	for query, want := range map[string]string{
+		"":                       `{"names":["BR01:PRES","SR01:PRES","SR01:TEMP","SR02:PRES","X"]}`,
+		"pv=SR*":                 `{"names":["SR01:PRES","SR01:TEMP","SR02:PRES"]}`,
+		"pv=SR*&limit=2":         `{"names":["SR01:PRES","SR01:TEMP"],"next":"SR01:TEMP"}`,
+		"pv=SR*&after=SR01:TEMP": `{"names":["SR02:PRES"]}`,
+		"pv=NO*":                 `{"names":[]}`,
+		"near=sr01:pres":         `{"names":["SR01:PRES","BR01:PRES","SR02:PRES"]}`,
+		"near=SR01:PRS&limit=1":  `{"names":["SR01:PRES"]}`,
+		"near=QQQQQQQQQ":         `{"names":[]}`,
+	} {
+		if code, got := r.get("/api/v1/names?" + query); code != 200 || got != want+"\n" {
+			t.Errorf("the query %q returns %d %s, want %s", query, code, got, want)
+		}
+	}
+	for query, says := range map[string]string{
+		"limit=0": "parameter limit", "near=A&limit=100": "from 1 to 20", "near=A&pv=B": "parameter near", "nearest=A": "did you mean near?",
+	} {
+		if code, got := r.get("/api/v1/names?" + query); code != 400 || !strings.Contains(got, says) {
+			t.Errorf("the query %q returns %d %s, which does not say %q", query, code, got, says)
 		}
 	}
 }
@@ -94,7 +125,7 @@ func TestSamplesAndMarks(t *testing.T) {
 		r.check(r.store.PutMarks(context.Background(), store.PVMark{PV: "X", Writer: store.WriterID{1}, Mark: m}))
 	}
 	marks := `"marks":[{"time":"2026-01-01T00:00:00Z","kind":"connected","text":"10.0.0.1:5064"},` +
-		`{"time":"2026-01-01T00:00:00.000000002Z","end":"2026-01-01T00:00:00.000000003Z","kind":"lost","reason":"overflow","count":7}]}` + "\n"
+		`{"time":"2026-01-01T00:00:00.000000002Z","end":"2026-01-01T00:00:00.000000003Z","kind":"lost","reason":"overflow","count":7}],"noData":{"cause":"not_captured","text":"no group captures the PV; the archive does not know since when"}}` + "\n"
 	want := `{"pv":"X","runs":[{"type":"float64","samples":[
 {"time":"2026-01-01T00:00:00Z","value":0.0,"severity":"NO_ALARM","status":"NO_ALARM"},
 {"time":"2026-01-01T00:00:01Z","value":1.0,"severity":"NO_ALARM","status":"NO_ALARM"}]},{"type":"string","samples":[
@@ -113,6 +144,37 @@ func TestSamplesAndMarks(t *testing.T) {
 		if code, got := r.get("/api/v1/" + path + "?pv=X&to=x"); code != 400 || !strings.Contains(got, "parameter to") {
 			t.Errorf("%s with an invalid time returns %d %s", path, code, got)
 		}
+	}
+}
+
+// TestWhyThereIsNoData checks that answers about a PV without data say why and since when.
+func TestWhyThereIsNoData(t *testing.T) {
+	r := newRig(t)
+	r.capture()
+	w := store.WriterID{1}
+	r.check(r.store.PutMarks(context.Background(),
+		store.PVMark{PV: "C", Writer: w, Mark: sample.Mark{Time: newYear - second, Kind: sample.Searching, Text: "asked others"}},
+		store.PVMark{PV: "GONE", Writer: w, Mark: sample.Mark{Time: newYear - second, Kind: sample.Removed, Text: "ns/rf"}},
+		store.PVMark{PV: "GONE", Writer: w, Mark: sample.Mark{Time: newYear, End: newYear, Kind: sample.Lost, Count: 1}},
+	))
+	for path, want := range map[string]string{
+		"/api/v1/marks?pv=B":      `"noData":{"cause":"disconnected","since":"2026-01-01T00:00:00Z","text":"timeout"}`,
+		"/api/v1/samples?pv=C":    `"noData":{"cause":"searching","since":"2025-12-31T23:59:59Z","text":"no server has answered"}`,
+		"/api/v1/channels/C":      `"noData":{"cause":"searching","since":"2025-12-31T23:59:59Z","text":"no server has answered"}`,
+		"/api/v1/channels?pv=C":   `"noData":{"cause":"searching","since":"2026-01-01T00:00:01Z","text":"no server has answered"}`,
+		"/api/v1/samples?pv=GONE": `"noData":{"cause":"removed","since":"2025-12-31T23:59:59Z","text":"no group captures the PV; the last group was ns/rf"}`,
+		"/api/v1/marks?pv=GONE":   `"noData":{"cause":"removed","since":"2025-12-31T23:59:59Z","text":"no group captures the PV; the last group was ns/rf"}`,
+		"/api/v1/channels/GONE":   `"noData":{"cause":"removed"`,
+		"/api/v1/channels/NO":     `"noData":{"cause":"not_captured","text":`,
+		"/api/v1/samples?pv=GONE&from=2025-11-01T00:00:00Z&to=2025-12-01T00:00:00Z": `"noData":{"cause":"unknown","text":`,
+	} {
+		_, got := r.get(path)
+		if !json.Valid([]byte(got)) || !strings.Contains(got, want) {
+			t.Errorf("%s returns\n%s\nwant %s", path, got, want)
+		}
+	}
+	if _, got := r.get("/api/v1/marks?pv=A"); strings.Contains(got, "noData") {
+		t.Errorf("marks of a connected PV: %s", got)
 	}
 }
 
@@ -135,6 +197,17 @@ func TestChannelsOfAnUnreachableEngineAreMissing(t *testing.T) {
 	}
 	if code, _ := r.get("/retrieval/data/getData.json?pv=B"); code != 200 {
 		t.Errorf("the data of B return %d", code)
+	}
+	// The store has samples and metadata, so these answers do not depend on the engine.
+	r.put("B", ramp(newYear-100*second, 2), 1)
+	for path, unknown := range map[string]bool{
+		"/api/v1/samples?pv=B": true,
+		"/api/v1/samples?pv=B&from=2025-12-31T23:58:00Z&to=2025-12-31T23:58:50Z": false, // a past range with samples
+		"/api/v1/metadata?pv=B": false,
+	} {
+		if code, got := r.get(path); code != 200 || strings.Contains(got, `"noData":{"cause":"unknown"`) != unknown {
+			t.Errorf("GET %s returns %d %s; the cause is unknown: want %v", path, code, got, unknown)
+		}
 	}
 }
 
@@ -171,7 +244,7 @@ func TestStoreThatIsNotOpenYet(t *testing.T) {
 		func(error) string { return "StorageAway: nobody answers" })
 	defer st.Close()
 	r := newRigOn(t, st)
-	for _, path := range []string{"/retrieval/data/getData.json?pv=A", "/api/v1/samples?pv=A", "/mgmt/bpl/getAllPVs"} {
+	for _, path := range []string{"/retrieval/data/getData.json?pv=A", "/api/v1/samples?pv=A", "/mgmt/bpl/getAllPVs", jsonAccess + "/1/samples/A?start=0&end=1"} {
 		if code, got := r.get(path); code != 503 || !strings.Contains(got, "not open yet") {
 			t.Errorf("GET %s returns %d %s", path, code, got)
 		}

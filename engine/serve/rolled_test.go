@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,5 +70,28 @@ func TestLongRangesComeFromBins(t *testing.T) {
 	}
 	if got := read("pv=optimized_432(X)&from=2025-12-31T00:00:00Z"); len(got) != 0 {
 		t.Errorf("a short range without samples returns %v", got)
+	}
+}
+
+// TestUseReduced checks that usereduced reads the means of rollups, also where samples have expired,
+// and all samples of a PV without rollups.
+func TestUseReduced(t *testing.T) {
+	r := newRig(t)
+	r.rollUp("X", store.LevelOf(time.Minute, store.Forever), ramp(newYear-3600*second, 3601)) // without samples; the last bin is not complete
+	r.put("Y", ramp(newYear-10*second, 10), 1)
+	const hour = "&from=2025-12-31T23:00:00Z&to=2025-12-31T23:59:59Z"
+	code, got := r.get("/retrieval/data/getData.csv?usereduced=true&pv=X" + hour)
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	if code != 200 || len(lines) != 60 || lines[0] != "1767222030,29.5,0,0,0" || lines[59] != "1767225570,3569.5,0,0,0" {
+		t.Errorf("the means are %d %s", code, got)
+	}
+	if _, got := r.get("/retrieval/data/getData.csv?usereduced=false&pv=X" + hour); got != "" {
+		t.Errorf("the samples are %s", got)
+	}
+	if _, got := r.get("/retrieval/data/getData.csv?usereduced=true&pv=Y" + hour); strings.Count(got, "\n") != 10 {
+		t.Errorf("a PV without rollups has %s", got)
+	}
+	if _, got := r.get("/retrieval/data/getData.csv?usereduced=true&pv=ncount(Y)" + hour); got != "1767222000,10,0,0,0\n" {
+		t.Errorf("a post-processor returns %s", got)
 	}
 }

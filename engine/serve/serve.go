@@ -11,8 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/appliance"
+	"varve.dev/varve/engine/serve/jsonaccess"
 	"varve.dev/varve/engine/serve/native"
+	"varve.dev/varve/engine/serve/stream"
 )
 
 // Config configures a server.
@@ -21,16 +24,22 @@ type Config struct {
 	// no read APIs, only /metrics, /healthz, /readyz and the paths that Extra adds.
 	Reader   *query.Reader
 	Channels native.Channels
+	// Reads is the number of reads of samples that are served at a time. 0 means no limit.
+	Reads int
+	// Registerer registers the metrics of these reads.
+	Registerer prometheus.Registerer
 	// Extra adds other paths. It may be nil.
 	Extra func(*http.ServeMux)
 	// Gatherer gathers the metrics for /metrics.
 	Gatherer prometheus.Gatherer
 	Metrics  *Metrics
 	// Ready returns the reason why the process is not ready yet, or nil if it is ready.
-	Ready   func() error
-	Version string
-	Now     func() time.Time
-	Log     *slog.Logger
+	Ready func() error
+	// Warnings returns problems that do not stop the process but need attention. It may be nil.
+	Warnings func() []string
+	Version  string
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // New returns the handler of all paths. The handler need not be closed.
@@ -51,15 +60,22 @@ func New(cfg *Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up compression: %w", err)
 	}
-	return cfg.Metrics.count(limitWrites(allowBrowsers(compress(mux)))), nil
+	return cfg.Metrics.count(limitWrites(limitRequests(allowBrowsers(compress(mux))))), nil
 }
 
 // registerRead adds the APIs that read the archive.
 func (c *Config) registerRead(mux *http.ServeMux) {
+	var gate *admission.Gate
+	if c.Reads > 0 {
+		gate = admission.New(c.Reads, c.Registerer)
+	}
 	(&appliance.Handler{
-		Reader: c.Reader, Channels: c.Channels, Version: "Varve " + c.Version, Name: "varve", Now: c.Now, Log: c.Log,
+		Reader: c.Reader, Channels: c.Channels, Reads: gate, Version: "Varve " + c.Version, Name: "varve", Now: c.Now, Log: c.Log,
 	}).Register(mux)
-	(&native.Handler{Reader: c.Reader, Channels: c.Channels, Now: c.Now, Log: c.Log}).Register(mux)
+	(&native.Handler{Reader: c.Reader, Channels: c.Channels, Reads: gate, Warnings: c.warnings, Now: c.Now, Log: c.Log}).Register(mux)
+	(&jsonaccess.Handler{
+		Reader: c.Reader, Reads: gate, Name: "Varve", Description: "Varve " + c.Version, Now: c.Now, Log: c.Log,
+	}).Register(mux)
 	mux.HandleFunc("GET /{$}", c.index)
 }
 
@@ -69,6 +85,17 @@ func (c *Config) ready(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ok")
+	for _, text := range c.warnings() {
+		fmt.Fprintln(w, "warning:", text)
+	}
+}
+
+// warnings returns the current warnings.
+func (c *Config) warnings() []string {
+	if c.Warnings == nil {
+		return nil
+	}
+	return c.Warnings()
 }
 
 // allowBrowsers lets web pages of any origin read the archive, because Grafana's plug-in reads
@@ -85,6 +112,7 @@ func allowBrowsers(next http.Handler) http.Handler {
 			return
 		case http.MethodGet, http.MethodHead:
 			h.Set("Access-Control-Allow-Origin", "*")
+			h.Set("Access-Control-Expose-Headers", stream.CompleteUntil+", "+stream.LostSamples)
 		}
 		next.ServeHTTP(w, r)
 	})
