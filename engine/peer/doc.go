@@ -8,8 +8,9 @@
 // are JSON, one per line. Answers are bounded. An answer that is truncated, too long or
 // damaged is an error, never a partial result.
 //
-// An engine that is unreachable, or too busy capturing to answer, leaves no gap in a read:
-// its writers are then not covered, and the reader reads their journal instead. A reader
-// must not cache answers: an answer older than its request would hide samples that were
+// The writers of an engine that is unreachable are not covered, and the reader reads their
+// journal instead. An engine that is busy capturing answers without samples, and says how far
+// its samples are in the journal. In both cases the result of the read says up to which time it
+// is complete. A reader must not cache answers: an answer older than its request would hide samples that were
 // flushed and sealed since.
 package peer

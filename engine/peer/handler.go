@@ -29,6 +29,9 @@ const (
 // Engine provides the answers of a Handler.
 type Engine interface {
 	query.Recent
+	// Flushed answers a request for recent samples without samples: it says how far the engine
+	// has flushed them. It takes hardly any memory or time.
+	Flushed(q query.RecentRequest) query.Held
 	Statuses(ctx context.Context) iter.Seq2[capture.Status, error]
 	Status(ctx context.Context, pv string) (capture.Status, bool, error)
 }
@@ -49,32 +52,20 @@ type Handler struct {
 	refused prometheus.Counter
 }
 
-// NewHandler returns a Handler. While the engine is busy, the handler refuses requests for
-// recent samples, because capturing has priority over reading.
+// NewHandler returns a Handler. While the engine is busy, the handler answers requests for recent
+// samples without samples, because capturing has priority over reading. The answer says how far
+// the samples are flushed, so that readers know what their results lack.
 func NewHandler(e Engine, busy func() bool, reg prometheus.Registerer) *Handler {
 	return &Handler{engine: e, busy: busy, slots: make(chan struct{}, atOnce), refused: promauto.With(reg).NewCounter(prometheus.CounterOpts{
 		Namespace: "varve", Subsystem: "engine", Name: "reads_refused_total",
-		Help: "Requests of readers that the engine refused because it was short of memory or had too many requests; the readers read the journal instead.",
+		Help: "Requests of readers that the engine answered without samples because it was short of memory or had too many requests; the readers read the journal instead.",
 	})}
 }
 
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+RecentPath, h.limited(h.recent, h.busy))
-	mux.HandleFunc("GET "+ChannelsPath, h.limited(h.channels, func() bool { return false }))
-}
-
-// limited refuses requests while the engine is busy or has too many of them.
-func (h *Handler) limited(f http.HandlerFunc, busy func() bool) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if busy() || !h.takeTurn(r.Context()) {
-			h.refused.Inc()
-			http.Error(w, "the engine is busy capturing", http.StatusServiceUnavailable)
-			return
-		}
-		defer func() { <-h.slots }()
-		f(w, r)
-	}
+	mux.HandleFunc("GET "+RecentPath, h.recent)
+	mux.HandleFunc("GET "+ChannelsPath, h.channels)
 }
 
 func (h *Handler) takeTurn(ctx context.Context) bool {
@@ -89,14 +80,14 @@ func (h *Handler) takeTurn(ctx context.Context) bool {
 }
 
 // recent answers the samples of a PV that the engine holds in memory, preceded by their
-// length. If samples are missing it answers an error.
+// length. If samples are missing that are not in the journal, it answers an error.
 func (h *Handler) recent(w http.ResponseWriter, r *http.Request) {
 	q, err := requestOf(r.URL.Query())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	held := h.engine.Recent(r.Context(), q)
+	held := h.held(r.Context(), q)
 	if held.Missing != nil {
 		http.Error(w, held.Missing.Error(), http.StatusServiceUnavailable)
 		return
@@ -109,10 +100,27 @@ func (h *Handler) recent(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// held returns what the engine holds of a PV, or, if it is busy or has too many requests, how far
+// it has flushed its samples.
+func (h *Handler) held(ctx context.Context, q query.RecentRequest) query.Held {
+	if h.busy() || !h.takeTurn(ctx) {
+		h.refused.Inc()
+		return h.engine.Flushed(q)
+	}
+	defer func() { <-h.slots }()
+	return h.engine.Recent(ctx, q)
+}
+
 // channels answers the states of at most limit channels that pass the filters pv (a glob),
 // state and group, sorted by name, from the first name after the parameter after on. With
 // the parameter name it answers one channel. The last line of the answer marks its end.
 func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
+	if !h.takeTurn(r.Context()) {
+		h.refused.Inc()
+		http.Error(w, "the engine has too many requests", http.StatusServiceUnavailable)
+		return
+	}
+	defer func() { <-h.slots }()
 	q := r.URL.Query()
 	limit, err := request.Limit(q, -1)
 	if err != nil {

@@ -15,8 +15,18 @@ import (
 // which compression cannot make smaller.
 const ContentType = "application/vnd.varve.recent"
 
-// version is the first byte of an answer. docs/format/recent.md draws it.
-const version = 1
+// version is the first byte of an answer. docs/format/recent.md draws it. Answers of firstVersion
+// lack the fields from flushed on.
+const (
+	version      = 2
+	firstVersion = 1
+)
+
+// Bits of the second byte of an answer.
+const (
+	known      = 1
+	unanswered = 2 // the answer lacks samples
+)
 
 // maxShards exceeds the number of shards of any archive.
 const maxShards = 1 << 16
@@ -27,11 +37,14 @@ var ErrCorrupt = errors.New("corrupt answer of an engine")
 // AppendHeld appends the encoding of the samples of a PV that an engine holds. It cuts
 // runs that are too long for a block.
 func AppendHeld(dst []byte, h *query.Held) []byte {
-	known := byte(0)
+	flags := byte(0)
 	if h.Known {
-		known = 1
+		flags |= known
 	}
-	dst = append(dst, version, known)
+	if h.Unanswered {
+		flags |= unanswered
+	}
+	dst = append(dst, version, flags)
 	dst = binary.AppendUvarint(dst, uint64(len(h.Shards)))
 	for _, s := range h.Shards {
 		dst = binary.AppendUvarint(dst, uint64(s))
@@ -40,6 +53,11 @@ func AppendHeld(dst []byte, h *query.Held) []byte {
 	for _, w := range h.Covers {
 		dst = append(dst, w[:]...)
 	}
+	dst = binary.AppendUvarint(dst, uint64(len(h.Flushed)))
+	for _, f := range h.Flushed {
+		dst = binary.AppendVarint(append(dst, f.Writer[:]...), f.Until)
+	}
+	dst = binary.AppendVarint(dst, h.Connected)
 	var blob []byte
 	for _, r := range h.Runs {
 		for part := range parts(r) {
@@ -81,15 +99,23 @@ func parts(r *sample.Run) func(yield func(*sample.Run) bool) {
 // DecodeHeld decodes the output of AppendHeld. The runs share no memory with src.
 func DecodeHeld(src []byte) (query.Held, error) {
 	d := decoder{rest: src}
-	if v := d.byte(); d.err == nil && v != version {
+	v := d.byte()
+	if d.err == nil && v != version && v != firstVersion {
 		return query.Held{}, fmt.Errorf("the engine answers in version %d, which this program does not know; upgrade this program", v)
 	}
-	h := query.Held{Known: d.byte() == 1}
+	flags := d.byte()
+	h := query.Held{Known: flags&known != 0, Unanswered: flags&unanswered != 0}
 	for range d.count(maxShards, 1) {
 		h.Shards = append(h.Shards, int(d.uvarint(maxShards)))
 	}
 	for range d.count(maxShards, len(store.WriterID{})) {
-		h.Covers = append(h.Covers, store.WriterID(d.bytes(len(store.WriterID{}))))
+		h.Covers = append(h.Covers, d.writer())
+	}
+	if v != firstVersion {
+		for range d.count(maxShards, len(store.WriterID{})+1) {
+			h.Flushed = append(h.Flushed, query.Flushed{Writer: d.writer(), Until: d.varint()})
+		}
+		h.Connected = d.varint()
 	}
 	for d.err == nil {
 		size := d.uvarint(uint64(len(d.rest)))
@@ -136,6 +162,20 @@ func (d *decoder) bytes(n int) []byte {
 }
 
 func (d *decoder) byte() byte { return d.bytes(1)[0] }
+
+func (d *decoder) writer() store.WriterID { return store.WriterID(d.bytes(len(store.WriterID{}))) }
+
+func (d *decoder) varint() int64 {
+	v, w := binary.Varint(d.rest)
+	if d.err == nil && w <= 0 {
+		d.err = ErrCorrupt
+	}
+	if d.err != nil {
+		return 0
+	}
+	d.rest = d.rest[w:]
+	return v
+}
 
 func (d *decoder) uvarint(most uint64) uint64 {
 	v, w := binary.Uvarint(d.rest)

@@ -20,6 +20,9 @@ type line struct {
 	State           capture.State    `json:"state,omitempty"`
 	Since           int64            `json:"since,omitempty"`
 	Cause           string           `json:"cause,omitempty"`
+	Absent          sample.MarkKind  `json:"absent,omitempty"`
+	AbsentSince     int64            `json:"absentSince,omitempty"`
+	Silent          bool             `json:"silent,omitempty"`
 	Host            string           `json:"host,omitempty"`
 	Type            sample.Type      `json:"type,omitempty"`
 	TypeName        string           `json:"typeName,omitempty"`
@@ -35,6 +38,8 @@ type line struct {
 	Suspected       uint64           `json:"suspected,omitempty"`
 	Last            []byte           `json:"last,omitempty"` // a block of one sample
 	Metadata        *metadata        `json:"metadata,omitempty"`
+
+	Missing []capture.MissingProperty `json:"missing,omitempty"`
 }
 
 // metadata is sample.Metadata with limits that JSON can express.
@@ -56,6 +61,7 @@ func newLine(s *capture.Status) line {
 		Type: s.Type, TypeName: s.TypeName, Count: s.Count, Sampling: s.Sampling, Retention: s.Retention, Rate: s.Rate,
 		Connects: s.Connects, LostConnections: s.LostConnections,
 		Received: s.Received, Stored: s.Stored, Dropped: s.Dropped[:], Suspected: s.Suspected,
+		Absent: s.Absent, AbsentSince: s.AbsentSince, Silent: s.Silent, Missing: s.Missing,
 	}
 	if s.HasLast && s.Type.Valid() {
 		r := &sample.Run{Type: s.Type}
@@ -82,6 +88,7 @@ func (l *line) status() (capture.Status, error) {
 		Type: l.Type, TypeName: l.TypeName, Count: l.Count, Sampling: l.Sampling, Retention: l.Retention, Rate: l.Rate,
 		Connects: l.Connects, LostConnections: l.LostConnections,
 		Received: l.Received, Stored: l.Stored, Suspected: l.Suspected,
+		Absent: l.Absent, AbsentSince: l.AbsentSince, Silent: l.Silent, Missing: l.Missing,
 	}
 	if int(l.State) >= capture.NumStates || int(l.Provider) >= capture.NumProviders || !l.Retention.Raw.Valid() || l.PV == "" {
 		return s, fmt.Errorf("state %d, provider %d of %q: %w", l.State, l.Provider, l.PV, ErrCorrupt)

@@ -3,6 +3,7 @@ package peer
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"iter"
 	"math"
@@ -26,6 +27,7 @@ import (
 // fakeEngine is an engine with fixed answers.
 type fakeEngine struct {
 	held     map[string]query.Held
+	flushed  query.Held
 	statuses []capture.Status // sorted by name
 	fails    int              // number of statuses after which Statuses fails; -1: never
 	busy     atomic.Bool
@@ -36,6 +38,8 @@ func (p *fakeEngine) Recent(_ context.Context, q query.RecentRequest) query.Held
 	p.last = q
 	return p.held[q.PV]
 }
+
+func (p *fakeEngine) Flushed(query.RecentRequest) query.Held { return p.flushed }
 
 func (p *fakeEngine) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 	return func(yield func(capture.Status, error) bool) {
@@ -298,12 +302,16 @@ func TestIncompleteListIsAnError(t *testing.T) {
 }
 
 func FuzzDecodeHeld(f *testing.F) {
-	held := query.Held{Known: true, Shards: []int{1, 300}, Covers: []store.WriterID{{1}}, Runs: []*sample.Run{numbers(3), text("a", "b")}}
+	held := query.Held{
+		Known: true, Unanswered: true, Shards: []int{1, 300}, Covers: []store.WriterID{{1}}, Connected: 5,
+		Flushed: []query.Flushed{{Writer: store.WriterID{2}, Until: query.Earliest}}, Runs: []*sample.Run{numbers(3), text("a", "b")},
+	}
 	whole := AppendHeld(nil, &held)
 	f.Add(whole)
 	f.Add(AppendHeld(nil, &query.Held{}))
 	f.Add([]byte{1, 0, 255, 255, 3})
 	f.Add([]byte{2})
+	f.Add([]byte{2, 3, 0, 0, 0, 0, 0})
 	for i := range whole {
 		if _, err := DecodeHeld(whole[:i]); err == nil {
 			f.Errorf("an answer truncated to %d of %d bytes decodes", i, len(whole))
@@ -338,20 +346,59 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// TestBusyEngineRefusesRequestsForSamples checks that a busy engine refuses requests for
-// samples, and still answers the states of its channels.
-func TestBusyEngineRefusesRequestsForSamples(t *testing.T) {
-	p := &fakeEngine{held: map[string]query.Held{"A": {Known: true}}, statuses: []capture.Status{{PV: "A"}}, fails: -1}
+// TestBusyEngineAnswersHowFarItIsFlushed checks that a busy engine answers a request for samples
+// without samples, and says how far they are in the journal. It fails if samples are not in the
+// journal for another reason. It still answers the states of its channels.
+func TestBusyEngineAnswersHowFarItIsFlushed(t *testing.T) {
+	full := query.Held{Known: true, Connected: -7, Covers: []store.WriterID{{1}}, Runs: []*sample.Run{numbers(3)}}
+	p := &fakeEngine{held: map[string]query.Held{"A": full}, statuses: []capture.Status{{PV: "A"}}, fails: -1}
+	p.flushed = query.Held{Known: true, Shards: []int{7}, Unanswered: true, Flushed: []query.Flushed{{Writer: store.WriterID{1}, Until: 1e18}, {Writer: store.WriterID{2}, Until: query.Latest}}}
 	url, c := serve(t, p), client(t)
 	p.busy.Store(true)
-	if held, err := c.Recent(t.Context(), url, query.RecentRequest{PV: "A"}); err == nil || !strings.Contains(err.Error(), "busy") {
-		t.Errorf("a busy engine answers %+v, %v", held, err)
+	held, err := c.Recent(t.Context(), url, query.RecentRequest{PV: "A"})
+	if err != nil {
+		t.Fatal(err)
 	}
+	equal(t, "the answer of a busy engine", held, p.flushed)
 	if _, captured, err := c.Status(t.Context(), url, "A"); !captured || err != nil {
 		t.Errorf("a busy engine does not answer the state of its channel: %v, %v", captured, err)
 	}
+	p.flushed.Missing = errors.New("samples wait in the spool")
+	if held, err := c.Recent(t.Context(), url, query.RecentRequest{PV: "A"}); err == nil || !strings.Contains(err.Error(), "spool") {
+		t.Errorf("an engine whose samples are in its spool answers %+v, %v", held, err)
+	}
 	p.busy.Store(false)
-	if held, err := c.Recent(t.Context(), url, query.RecentRequest{PV: "A"}); !held.Known || err != nil {
-		t.Errorf("afterwards it answers %+v, %v", held, err)
+	held, err = c.Recent(t.Context(), url, query.RecentRequest{PV: "A"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the answer afterwards", held, full)
+}
+
+// TestAnswersKeepTheirBytes checks that answers of each version decode, and that an answer is
+// encoded in the present version.
+func TestAnswersKeepTheirBytes(t *testing.T) {
+	run := &sample.Run{Type: sample.Float64}
+	run.Append(&sample.Sample{Time: 1_700_000_000e9, Word: math.Float64bits(7)})
+	first := query.Held{Known: true, Shards: []int{7}, Covers: []store.WriterID{{1}}, Runs: []*sample.Run{run}}
+	second := first
+	second.Unanswered, second.Flushed, second.Connected = true, []query.Flushed{{Writer: store.WriterID{2}, Until: 64}}, -1
+	const block = "0f 020b01 000080c49fd50c 0001 00000e" // SR01:P2 of docs/format/journal.md
+	for text, want := range map[string]*query.Held{
+		"01 01 0107 01 01000000000000000000000000000000 " + block + " 00":                                             &first,
+		"02 03 0107 01 01000000000000000000000000000000 01 02000000000000000000000000000000 8001 01 " + block + " 00": &second,
+	} {
+		raw, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeHeld(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, text[:2], got, *want)
+		if again := AppendHeld(nil, want); raw[0] == version && !bytes.Equal(again, raw) {
+			t.Errorf("version %d is encoded as %x, want %x", version, again, raw)
+		}
 	}
 }

@@ -20,8 +20,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		failed:     counter("failed_queries_total", "Queries that an engine did not answer in time. Readers use the journal instead."),
 		engines:    gauge("engines", "Running engines."),
 		shards:     gauge("shards", "Known ArchiveShards."),
-		pvs:        gauge("pvs", "PVs in the channel lists that have been read."),
-		incomplete: gauge("incomplete_shards", "ArchiveShards with a channel list that has not been read yet."),
+		pvs:        gauge("pvs", "PVs in the channel lists that the pod has read."),
+		incomplete: gauge("incomplete_shards", "ArchiveShards with a channel list that the pod has not read yet."),
 	}
 	if r != nil {
 		r.MustRegister(m.queried, m.failed, m.engines, m.shards, m.pvs, m.incomplete)
@@ -29,12 +29,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// buildTable sets the metrics to the numbers of engines, shards and PVs in a table.
-func (m *metrics) buildTable(a *table) {
+// setTable sets the metrics to the numbers of engines, shards and PVs in a table.
+func (m *metrics) setTable(a *table) {
 	pvs, incomplete := 0, 0
 	for i := range a.routes {
-		for _, n := range a.routes[i].lists {
-			pvs += len(n.hashes)
+		for _, list := range a.routes[i].lists {
+			pvs += len(list.hashes)
 		}
 		if !a.routes[i].complete {
 			incomplete++

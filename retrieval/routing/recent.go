@@ -24,15 +24,19 @@ const unstoredTimeout = 10 * time.Second
 //
 // If no engine captures the PV, Recent queries every engine: the PV may have been removed a
 // short time ago, and its last samples may not be in a block yet. For the same reason
-// Held.Shards includes the shards that recently had the PV: it may have moved.
+// Held.Shards includes the shards that recently had the PV, because it may have moved, and
+// Recent queries the engines that capture these shards.
 //
 // Recent also queries the engines that hold unstored samples of any of these shards. The
 // request names the shards, because an engine that has released a shard knows only the PVs
 // that it captures now.
+//
+// Before the first update of the API server the engines are unknown, so that each PV counts as
+// unanswered.
 func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 	pv, at := q.PV, r.table.Load()
 	in, certain := at.find(pv)
-	held := query.Held{Known: certain}
+	held := query.Held{Known: certain, Unanswered: !r.synced.Load()}
 	var urls []string
 	if len(in) == 0 {
 		urls = at.engines
@@ -44,6 +48,7 @@ func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 	for _, shard := range at.formerShards(pv) {
 		if !slices.Contains(held.Shards, shard) {
 			held.Shards = append(held.Shards, shard)
+			urls = append(urls, at.enginesOf(shard)...)
 		}
 	}
 	q.Shards = held.Shards
@@ -57,6 +62,7 @@ func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		h, err := r.peers.Recent(ctx, url, q)
+		h.Unanswered = h.Unanswered || err != nil
 		if err != nil && needed {
 			h.Missing, h.MissingFrom = fmt.Errorf("querying an engine that holds samples of %s which the store has not accepted: %w", pv, err), since
 		}

@@ -133,7 +133,7 @@ func (r *Router) rebuild() {
 	})
 	next.addFormer(&r.former, func(name string) (*pvSet, bool) { n, ok, _ := r.lists.Get(name); return n, ok })
 	r.table.Store(next)
-	r.metrics.buildTable(next)
+	r.metrics.setTable(next)
 	if haveShards && havePods && tried {
 		r.synced.Store(true)
 	}

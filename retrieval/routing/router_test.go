@@ -40,11 +40,12 @@ import (
 
 // fakeEngine holds one sample of each of its PVs, under its own writer ID.
 type fakeEngine struct {
-	writer store.WriterID
-	state  capture.State
-	pvs    []string
-	stuck  chan struct{}         // if set, the engine answers only after it is closed
-	shards atomic.Pointer[[]int] // the shards that the last request named
+	writer  store.WriterID
+	state   capture.State
+	pvs     []string
+	stuck   chan struct{}         // if set, the engine answers only after it is closed
+	shards  atomic.Pointer[[]int] // the shards that the last request named
+	missing error                 // why the busy engine cannot say how far it is flushed
 }
 
 func (f *fakeEngine) Recent(_ context.Context, q query.RecentRequest) query.Held {
@@ -59,6 +60,10 @@ func (f *fakeEngine) Recent(_ context.Context, q query.RecentRequest) query.Held
 		held.Known, held.Runs = true, []*sample.Run{run}
 	}
 	return held
+}
+
+func (f *fakeEngine) Flushed(q query.RecentRequest) query.Held {
+	return query.Held{Known: slices.Contains(f.pvs, q.PV), Unanswered: true, Flushed: []query.Flushed{{Writer: f.writer, Until: int64(f.writer[0])}}, Missing: f.missing}
 }
 
 func (f *fakeEngine) Statuses(context.Context) iter.Seq2[capture.Status, error] {
@@ -249,6 +254,7 @@ func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
 		addresses[name] = srv.URL
 	}
 	o := New(Config{Log: slog.New(slog.DiscardHandler)})
+	o.synced.Store(true)
 	defer o.peers.HTTP.CloseIdleConnections()
 	lists := "A"
 	read := func() query.Held {
@@ -257,13 +263,13 @@ func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
 		o.table.Store(at)
 		return o.Recent(t.Context(), query.RecentRequest{PV: "A"})
 	}
-	if held := read(); held.Missing != nil || len(held.Covers) != 2 {
+	if held := read(); held.Missing != nil || len(held.Covers) != 2 || held.Unanswered {
 		t.Errorf("both engines answer, but the result is %+v", held)
 	}
 	if got := engines[0].shards.Load(); !slices.Equal(*got, []int{1}) {
 		t.Errorf("the request names shards %v, want 1", *got)
 	}
-	busy["e2"] = true
+	busy["e2"], engines[1].missing = true, errors.New("samples wait in the spool")
 	if held := read(); !errors.Is(held.Missing, query.ErrNoAnswer) || held.MissingFrom != 1000e9 || len(held.Covers) != 1 {
 		t.Errorf("an engine with unstored samples does not answer, but the result is %+v", held)
 	}
@@ -274,8 +280,21 @@ func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
 	}
 	lists, o.former = "A", former{}
 	shard.Status.Engines[1].WaitingSince = nil
-	if held := read(); held.Missing != nil || len(held.Covers) != 1 {
+	if held := read(); held.Missing != nil || len(held.Covers) != 1 || !held.Unanswered {
 		t.Errorf("the engine that does not answer holds no unstored samples, but the result is %+v", held)
+	}
+	engines[1].missing = nil
+	if held := read(); held.Missing != nil || !held.Unanswered || !slices.Equal(held.Flushed, []query.Flushed{{Writer: store.WriterID{1}, Until: 1}}) {
+		t.Errorf("a busy engine answers how far it is flushed, but the result is %+v", held)
+	}
+	busy["e2"], lists = false, "B"
+	o.former.add(1, "l", time.Now())
+	if held := read(); len(held.Covers) != 2 || held.Unanswered {
+		t.Errorf("the engines of the former shard answer, but the result is %+v", held)
+	}
+	o.synced.Store(false)
+	if held := read(); !held.Unanswered {
+		t.Errorf("the engines are not known yet, but the result is %+v", held)
 	}
 }
 

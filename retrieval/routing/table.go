@@ -88,6 +88,16 @@ func (t *table) find(pv string) (in []*route, certain bool) {
 	return in, certain
 }
 
+// enginesOf returns the engines that capture a shard.
+func (t *table) enginesOf(shard int) []string {
+	for i := range t.routes {
+		if t.routes[i].shard == shard {
+			return t.routes[i].engines
+		}
+	}
+	return nil
+}
+
 // unstored returns the engines that hold unstored samples of any of the shards, each with the
 // time since which it holds them.
 func (t *table) unstored(shards []int) map[string]int64 {
