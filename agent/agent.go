@@ -15,7 +15,9 @@ import (
 	"varve.dev/varve/cluster/mirror"
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/guard"
+	"varve.dev/varve/engine/seal"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/groups/channellist"
 )
@@ -41,6 +43,14 @@ type Engine interface {
 	Storage() string
 	// DiskGuard returns the state of the disk guard, if this engine runs it.
 	DiskGuard() guard.Status
+	// Clock returns the verdict about the clock of this machine.
+	Clock() clock.Verdict
+	// SealingLag returns how far the sealing of a shard is behind the journal, at most, and how many
+	// shards are late.
+	SealingLag() (worst seal.Lag, late int)
+	// Damaged returns how many stored objects the engine found damaged since its start, and describes
+	// the first one.
+	Damaged() (count int, first string)
 }
 
 // Channels provides the state of the captured PVs. capture.Manager implements it.

@@ -241,6 +241,7 @@ func TestAJoiningEngineJournalsAndWaitsForItsChannels(t *testing.T) {
 	w.Expect(w.agent.Report().Groups).To(BeEmpty(), "the other engine counts the channels")
 	w.engine.set(func(f *fakeEngine) { f.unreachable = false })
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Capturing))
+	w.Expect(w.entry().Connected).To(HaveValue(BeEquivalentTo(1)))
 }
 
 // TestTheStatusShowsSinceWhenSamplesAreUnstored checks that the status shows which engines

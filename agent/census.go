@@ -13,9 +13,6 @@ import (
 // Limits of a report.
 const (
 	worstChannels = 20
-	// silentAfter is how long a channel may be connected without a single sample before it
-	// counts as silent. Every server sends the current value at once.
-	silentAfter = time.Minute
 )
 
 // Reasons why a channel has a problem.
@@ -75,7 +72,7 @@ func (c *census) add(s *capture.Status) {
 	switch s.State {
 	case capture.Connected:
 		g.Connected++
-		if !s.HasLast && c.now.Sub(since) > silentAfter {
+		if s.Silent {
 			g.Silent++
 		}
 		if lost {

@@ -9,8 +9,9 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// topCircuits is the maximum number of circuits in a report.
-const topCircuits = 20
+// Limits of a report: topCircuits is the maximum number of circuits, shardHosts the maximum number
+// of hosts of all shards. However, each shard has up to leastHosts.
+const topCircuits, shardHosts, leastHosts = 20, 16_384, 4
 
 // circuits are the connections of an engine: one for each server address, shared by all
 // channels of that server.
@@ -32,8 +33,8 @@ func (s server) String() string {
 // circuit counts the channels and shards that use a connection.
 type circuit struct {
 	channels int
-	shards   map[int]bool
-	first    bool // this engine is the first engine of at least one of the channels
+	shards   map[int]int // number of channels by shard
+	first    bool        // this engine is the first engine of at least one of the channels
 }
 
 // add counts a channel of a shard. second means that two engines capture the channel
@@ -44,11 +45,11 @@ func (c circuits) add(s *capture.Status, shard int, second bool) {
 	}
 	at := c[server{s.Provider, s.Host}]
 	if at == nil {
-		at = &circuit{shards: map[int]bool{}}
+		at = &circuit{shards: map[int]int{}}
 		c[server{s.Provider, s.Host}] = at
 	}
 	at.channels++
-	at.shards[shard] = true
+	at.shards[shard]++
 	at.first = at.first || !second
 }
 
@@ -60,6 +61,24 @@ func (c circuits) shares() map[int]float64 {
 		for shard := range at.shards {
 			by[shard] += 1 / float64(len(at.shards))
 		}
+	}
+	return by
+}
+
+// hosts returns the hosts of each shard, the ones with the most channels first.
+func (c circuits) hosts(shards int) map[int][]report.Host {
+	by := map[int][]report.Host{}
+	for server, at := range c {
+		for shard, n := range at.shards {
+			by[shard] = append(by[shard], report.Host{Host: server.String(), Channels: n})
+		}
+	}
+	most := max(shardHosts/max(shards, 1), leastHosts)
+	for shard, hosts := range by {
+		slices.SortFunc(hosts, func(a, b report.Host) int {
+			return cmp.Or(cmp.Compare(b.Channels, a.Channels), cmp.Compare(a.Host, b.Host))
+		})
+		by[shard] = slices.Clip(hosts[:min(len(hosts), most)])
 	}
 	return by
 }

@@ -12,7 +12,9 @@ import (
 
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/guard"
+	"varve.dev/varve/engine/seal"
 	"varve.dev/varve/engine/store"
 )
 
@@ -30,6 +32,10 @@ type fakeEngine struct {
 	passed      map[int]bool          // shards whose sealer differs from the order
 	deleted     []string
 	broken      bool // Delete fails
+	lag         seal.Lag
+	late        int // shards
+	damaged     int
+	damage      string // the first one
 	summary     engine.Summary
 }
 
@@ -148,6 +154,12 @@ func (f *fakeEngine) Writer() store.WriterID  { return store.WriterID{1, 2, 3} }
 func (f *fakeEngine) Summary() engine.Summary { return f.summary }
 func (f *fakeEngine) Storage() string         { return "" }
 func (f *fakeEngine) DiskGuard() guard.Status { return guard.Status{} }
+
+func (f *fakeEngine) Clock() clock.Verdict { return clock.Verdict{} }
+
+func (f *fakeEngine) Damaged() (count int, first string) { return f.damaged, f.damage }
+
+func (f *fakeEngine) SealingLag() (worst seal.Lag, late int) { return f.lag, f.late }
 
 func (f *fakeEngine) Statuses() iter.Seq[capture.Status] {
 	return func(yield func(capture.Status) bool) {

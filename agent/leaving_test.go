@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/varve/agent/handover"
 	"varve.dev/varve/api/v1alpha1"
 )
 
@@ -101,5 +102,43 @@ func TestMarkingAListAsLeavingChangesTheAssignment(t *testing.T) {
 	}
 	if s.updateLists(progress{lists: s.captured}) {
 		t.Error("the same lists count as a change")
+	}
+}
+
+// TestRemovalsAreMarkedOnlyIfEveryGenerationWasSeen checks when an agent may conclude that a PV which
+// vanishes from the lists of a shard is in no group any more.
+func TestRemovalsAreMarkedOnlyIfEveryGenerationWasSeen(t *testing.T) {
+	type step struct {
+		generation int64
+		lists      string // the ArchiveShard's lists; "-" marks a leaving one
+		removes    bool
+	}
+	for name, steps := range map[string][]step{
+		"removed":                       {{5, "a: A B", false}, {6, "b: A", true}, {7, "b: A", false}},
+		"other orders in between":       {{5, "a: A B", false}, {6, "a: A B", false}, {7, "b: A", true}},
+		"a generation was missed":       {{5, "a: A B", false}, {7, "b: A", false}},
+		"left to another shard":         {{5, "a: A B", false}, {6, "b: A|-left: B", false}, {7, "b: A", false}},
+		"restored without a generation": {{0, "a: A B", false}, {6, "b: A", false}},
+	} {
+		s, seen := &shard{}, lists{}
+		for i, st := range steps {
+			obj := &v1alpha1.ArchiveShard{}
+			obj.Generation = st.generation
+			read := lists{}
+			for text := range strings.SplitSeq(st.lists, "|") {
+				name, _, _ := strings.Cut(text, ":")
+				name, leaving := strings.CutPrefix(name, "-")
+				obj.Spec.Lists = append(obj.Spec.Lists, v1alpha1.ChannelListReference{Name: name, Leaving: leaving})
+				if seen[name] == nil { // a list never changes
+					seen[name] = listsOf(strings.TrimPrefix(text, "-"))[name]
+				}
+				read[name] = seen[name]
+			}
+			s.update(obj, handover.Present)
+			s.updateLists(progress{lists: read})
+			if s.removes != st.removes {
+				t.Errorf("%s, step %d: removals are marked: %v", name, i, s.removes)
+			}
+		}
 	}
 }

@@ -180,7 +180,7 @@ func (a *Agent) assignmentLocked() (next engine.Assignment, fresh []*shard) {
 		if more := staying[i]; len(more) > 0 {
 			channels = slices.Concat(channels, more)
 		}
-		next[i], s.channels = engine.Shard{Channels: channels, Seal: s.decision.Seal}, len(channels)
+		next[i], s.channels = engine.Shard{Channels: channels, Seal: s.decision.Seal, MarkRemoved: s.removes && s.decision.Seal}, len(channels)
 		if !s.applied {
 			s.applied = true
 			fresh = append(fresh, s)
@@ -197,7 +197,8 @@ func (a *Agent) updatePhasesLocked(now time.Time, open []int, sealing map[int]bo
 		s.sealing = s.decision.Hold && sealing[i]
 		if s.applied && !s.joined && s.complete() {
 			st := a.cfg.Engine.ShardStatus(i)
-			s.joined = s.join.Done(now, finalChannels(&st), s.channels) && st.Claimed
+			s.connected = finalChannels(&st)
+			s.joined = s.join.Done(now, s.connected, s.channels) && st.Claimed
 		}
 		p := handover.Phase(s.decision, s.joined, slices.Contains(open, i))
 		if p != s.phase {

@@ -12,7 +12,9 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/guard"
+	"varve.dev/varve/engine/seal"
 )
 
 // reportAge is how long a report is reused. Making a report visits every channel.
@@ -58,7 +60,8 @@ func (a *Agent) makeReportLocked(now time.Time) *report.Report {
 	r := &report.Report{
 		Engine: a.cfg.Name, Writer: a.cfg.Engine.Writer().String(), Version: a.cfg.Version, Started: a.started,
 		Storage: a.cfg.Engine.Storage(), Received: sum.Received, Stored: sum.Stored, Pending: sum.Pending, MemoryBytes: sum.MemoryBytes,
-		Shards: []report.Shard{}, DiskGuard: diskGuard(a.cfg.Engine.DiskGuard()),
+		Shards: []report.Shard{}, DiskGuard: diskGuard(a.cfg.Engine.DiskGuard()), WrongClock: wrongClock(a.cfg.Engine.Clock()),
+		SealingLag: sealingLag(a.cfg.Engine.SealingLag()), Damaged: damaged(a.cfg.Engine.Damaged()),
 	}
 	for _, n := range sum.Dropped {
 		r.Dropped += n
@@ -87,9 +90,10 @@ func (a *Agent) makeReportLocked(now time.Time) *report.Report {
 		c.second.Circuits = connected.onlySecond()
 		r.Second = &c.second
 	}
-	shares := connected.shares()
+	shares, hosts := connected.shares(), connected.hosts(len(r.Shards))
 	for i := range r.Shards {
-		r.Shards[i].Circuits = shares[r.Shards[i].Index]
+		s := &r.Shards[i]
+		s.Circuits, s.Hosts = shares[s.Index], hosts[s.Index]
 	}
 	return r
 }
@@ -111,11 +115,12 @@ func (a *Agent) reportShards(r *report.Report) (elsewhere, second map[int]bool) 
 	a.mu.Unlock()
 	slices.SortFunc(r.Shards, func(x, y report.Shard) int { return cmp.Compare(x.Index, y.Index) })
 	for i := range r.Shards {
-		st := a.cfg.Engine.ShardStatus(r.Shards[i].Index)
-		r.Shards[i].Channels, r.Shards[i].Connected = st.Channels, st.States[capture.Connected]
-		r.Shards[i].SteadilyConnected, r.Shards[i].Unreachable = st.SteadilyConnected, st.Unreachable
-		r.Shards[i].SamplesPerSecond, r.Shards[i].BytesPerSecond = st.Rate, st.BytesPerSecond
-		r.Shards[i].Sealing = st.Sealing
+		s, st := &r.Shards[i], a.cfg.Engine.ShardStatus(r.Shards[i].Index)
+		s.Channels, s.Connected = st.Channels, st.States[capture.Connected]
+		s.Paused, s.Unsupported = st.States[capture.Paused], st.States[capture.Unsupported]
+		s.SteadilyConnected, s.Unreachable = st.SteadilyConnected, st.Unreachable
+		s.SamplesPerSecond, s.BytesPerSecond = st.Rate, st.BytesPerSecond
+		s.Sealing = st.Sealing
 	}
 	return elsewhere, second
 }
@@ -149,6 +154,30 @@ func (s *shard) isCountedElsewhere(engine string) bool {
 		}
 	}
 	return handover.Succeeded(&s.spec, s.status(), engine)
+}
+
+// wrongClock returns the clock's part of the report, or nil unless the clock is wrong.
+func wrongClock(v clock.Verdict) *report.WrongClock {
+	if v.Judgement != clock.Wrong {
+		return nil
+	}
+	return &report.WrongClock{OffsetSeconds: v.Offset.Seconds(), Because: v.Because}
+}
+
+// sealingLag returns the report about sealing, or nil if no shard is late.
+func sealingLag(worst seal.Lag, late int) *report.SealingLag {
+	if late == 0 {
+		return nil
+	}
+	return &report.SealingLag{Shards: late, OldestSeconds: worst.Age.Seconds(), KeptSeconds: worst.TTL.Seconds()}
+}
+
+// damaged returns the report about damaged data, or nil if there is none.
+func damaged(count int, first string) *report.Damaged {
+	if count == 0 {
+		return nil
+	}
+	return &report.Damaged{Objects: count, First: first}
 }
 
 // diskGuard returns the disk guard's part of the report, or nil if another engine runs the guard.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/seal"
 )
 
 // channels are channel statuses. The first digit of a PV is its shard.
@@ -48,7 +50,7 @@ func TestReportCountsChannelsOnce(t *testing.T) {
 	long, brief := ago(time.Hour), ago(time.Second)
 	c := channels{
 		{PV: "0a", Group: "ns/g", State: capture.Connected, Since: long, HasLast: true, Rate: 10, Received: 100, Stored: 50, Host: "ioc1:5064"},
-		{PV: "0b", Group: "ns/g", State: capture.Connected, Since: long, Host: "ioc1:5064"},
+		{PV: "0b", Group: "ns/g", State: capture.Connected, Since: long, Silent: true, Host: "ioc1:5064"},
 		{PV: "0c", Group: "ns/g", State: capture.Connected, Since: brief, Host: "ioc2:5075", Provider: capture.PVA},
 		{PV: "0d", Group: "ns/g", State: capture.Searching, Since: brief, Cause: "no answer"},
 		{PV: "0e", Group: "ns/g", State: capture.Disconnected, Since: long},
@@ -77,8 +79,37 @@ func TestReportCountsChannelsOnce(t *testing.T) {
 	if len(r.Circuits) != 2 || r.Circuits[0].Host != "ioc1:5064" || r.Circuits[1].Host != "pva://ioc2:5075" {
 		t.Errorf("the circuits are %+v", r.Circuits)
 	}
+	if want := []report.Host{{Host: "ioc1:5064", Channels: 2}, {Host: "pva://ioc2:5075", Channels: 1}}; !slices.Equal(r.Shards[0].Hosts, want) {
+		t.Errorf("the hosts of shard 0 are %+v, want %+v", r.Shards[0].Hosts, want)
+	}
 	if len(r.Shards) != 3 || r.Shards[1].Phase != string(v1alpha1.Joining) || r.Engine != "a" {
 		t.Errorf("the shards are %+v", r.Shards)
+	}
+}
+
+func TestReportSaysHowFarSealingLags(t *testing.T) {
+	a := reporting(channels{}, v1alpha1.Capturing)
+	e := a.cfg.Engine.(*fakeEngine)
+	if e.lag = (seal.Lag{Age: time.Hour, TTL: 24 * time.Hour}); a.Report().SealingLag != nil {
+		t.Errorf("without a late shard the lag is %+v", a.Report().SealingLag)
+	}
+	e.late = 2
+	a.reports.expire()
+	if got, want := a.Report().SealingLag, (report.SealingLag{Shards: 2, OldestSeconds: 3600, KeptSeconds: 86400}); got == nil || *got != want {
+		t.Errorf("the lag is %+v, want %+v", got, want)
+	}
+}
+
+func TestReportNamesDamage(t *testing.T) {
+	a := reporting(channels{}, v1alpha1.Capturing)
+	e := a.cfg.Engine.(*fakeEngine)
+	if a.Report().Damaged != nil {
+		t.Errorf("without damage the report has %+v", a.Report().Damaged)
+	}
+	e.damaged, e.damage = 2, "the block of A"
+	a.reports.expire()
+	if got, want := a.Report().Damaged, (report.Damaged{Objects: 2, First: "the block of A"}); got == nil || *got != want {
+		t.Errorf("the damage is %+v, want %+v", got, want)
 	}
 }
 
@@ -124,6 +155,24 @@ func TestWorstChannelsAreBounded(t *testing.T) {
 	for i, ch := range worst {
 		if ch.Since.Unix() != int64(i) {
 			t.Fatalf("position %d has %+v", i, ch)
+		}
+	}
+}
+
+// A report with many shards names fewer hosts of each shard.
+func TestHostsAreBounded(t *testing.T) {
+	c := circuits{}
+	for i := range 100 {
+		for shard := range 2 {
+			for range 1 + i%7 {
+				c.add(&capture.Status{State: capture.Connected, Host: fmt.Sprintf("ioc%03d:5064", i)}, shard, false)
+			}
+		}
+	}
+	for shards, want := range map[int]int{2: 100, 1024: 16, 1 << 20: leastHosts} {
+		hosts := c.hosts(shards)[1]
+		if len(hosts) != want || hosts[0] != (report.Host{Host: "ioc006:5064", Channels: 7}) {
+			t.Errorf("a report of %d shards names %d hosts of a shard, want %d: %+v", shards, len(hosts), want, hosts[:1])
 		}
 	}
 }

@@ -36,12 +36,19 @@ type shard struct {
 	// the previous writer in these channels.
 	listsTried bool
 	applied    bool // the engine has the shard
+	// adopted is the generation of the ArchiveShard whose lists are captured, or 0 if some of
+	// them cannot be read. removes means that channels which the latest lists no longer have are
+	// in no group any more: see updateLists.
+	adopted int64
+	removes bool
 	// channels is how many channels of the shard the engine has.
 	channels int
 
 	join   handover.Joining
 	joined bool
-	phase  v1alpha1.ShardPhase
+	// connected is how many channels were connected when joining was done.
+	connected int
+	phase     v1alpha1.ShardPhase
 	// sealing means that the engine seals the shard, either by order or because it became the
 	// leader on its own.
 	sealing bool
@@ -78,15 +85,21 @@ func (s *shard) decide(engine string) (changed bool) {
 	was := s.decision
 	s.decision = handover.Decide(handover.Input{Engine: engine, Presence: s.presence, Spec: &s.spec, Status: s.status(), Before: was})
 	if was.Hold && !s.decision.Hold {
-		s.captured, s.leaving, s.listsTried, s.joined = nil, nil, false, false
+		s.captured, s.leaving, s.listsTried, s.joined, s.adopted = nil, nil, false, false, 0
 	}
 	return was.Hold != s.decision.Hold || was.Seal != s.decision.Seal
 }
 
 // updateLists adopts the lists that have been read, and reports whether that changes the
 // engine's assignment.
+//
+// A channel may vanish from the lists because it is in no group any more, or because it belongs to
+// another shard now. In the second case the operator first marks its list as leaving, in a
+// generation of its own. So the channel is in no group any more if this agent has seen every
+// generation, and none of the lists before was leaving. An agent that was away from the API server
+// may have missed a generation. It then marks nothing.
 func (s *shard) updateLists(p progress) (changed bool) {
-	s.wanted, s.broken = p.lists, p.broken
+	s.wanted, s.broken, s.removes = p.lists, p.broken, false
 	if p.wait {
 		return false
 	}
@@ -96,8 +109,19 @@ func (s *shard) updateLists(p progress) (changed bool) {
 	}
 	_, leaving := splitLeaving(next, s.spec.Lists)
 	changed = !s.listsTried || !maps.Equal(next, s.captured) || !maps.Equal(leaving, s.leaving)
-	s.captured, s.leaving, s.listsTried = next, leaving, true
+	generation := s.readGeneration()
+	s.removes = changed && s.adopted > 0 && generation == s.adopted+1 && len(s.leaving)+len(leaving) == 0
+	s.captured, s.leaving, s.listsTried, s.adopted = next, leaving, true, generation
 	return changed
+}
+
+// readGeneration returns the generation of the ArchiveShard if all its lists have been read, and
+// otherwise 0.
+func (s *shard) readGeneration() int64 {
+	if s.object == nil || len(s.broken) > 0 {
+		return 0
+	}
+	return s.object.Generation
 }
 
 // complete reports whether the engine captures exactly the lists of the spec.
@@ -216,6 +240,9 @@ func (s *shard) statusUpdate(engine string) statusUpdate {
 	a.entry.Message = clip(s.message(), maxMessage)
 	if !s.waiting.IsZero() {
 		a.entry.WaitingSince = ptr.To(metav1.NewTime(s.waiting))
+	}
+	if s.phase == v1alpha1.Capturing {
+		a.entry.Connected = ptr.To(int32(s.connected))
 	}
 	if s.decision.Hold {
 		a.entry.Lists = s.captured.names()

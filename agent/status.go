@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"varve.dev/varve/agent/handover"
 	"varve.dev/varve/api/v1alpha1"
@@ -66,7 +67,7 @@ func (u *statusUpdate) applyTo(shard *v1alpha1.ArchiveShard) {
 
 // sameEntry compares two entries, except for the time.
 func sameEntry(a, b *v1alpha1.ShardEngineStatus) bool {
-	return a.Name == b.Name && a.Phase == b.Phase && a.Message == b.Message && a.WaitingSince.Equal(b.WaitingSince) &&
+	return a.Name == b.Name && a.Phase == b.Phase && ptr.Equal(a.Connected, b.Connected) && a.Message == b.Message && a.WaitingSince.Equal(b.WaitingSince) &&
 		slices.Equal(a.Lists, b.Lists) && slices.Equal(a.Deleted, b.Deleted)
 }
 

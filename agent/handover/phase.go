@@ -24,6 +24,10 @@ type Joining struct {
 // connected; some channels are connected, and no further channel has connected for joinQuiet;
 // or joinAtMost has passed, for example because the IOCs are off. connected includes channels
 // that will not connect: paused channels and channels of a type that cannot be archived.
+//
+// An engine that reaches no IOC is done as well, because the IOCs may be off. It tells how many
+// channels it has connected, and the operator decides whether that is enough for the engine from
+// which the shard moves to stop.
 func (j *Joining) Done(now time.Time, connected, channels int) bool {
 	if connected > j.connected {
 		j.connected, j.grown = connected, now

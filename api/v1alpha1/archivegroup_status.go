@@ -48,7 +48,7 @@ type ChannelCounts struct {
 	// the group.
 	// +optional
 	NeverConnected int32 `json:"neverConnected"`
-	// silent is the number of connected channels that have had no update for longer than usual.
+	// silent is the number of connected channels that have had no value since they connected.
 	// +optional
 	Silent int32 `json:"silent"`
 	// paused is the number of channels that are paused, by the group or by their own setting.

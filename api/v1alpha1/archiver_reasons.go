@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Reasons of StorageReady of an Archiver. `kubectl get` shows them in a column.
+// Reasons of the condition StorageReady of an Archiver. `kubectl get` shows them in a column.
 const (
 	// ReasonConnected: engines write to Cassandra.
 	ReasonConnected = "Connected"
@@ -16,7 +16,7 @@ const (
 	ReasonWaitingForEngine = "WaitingForEngine"
 )
 
-// Reasons of Ready of an Archiver, besides those of StorageReady.
+// Reasons of the condition Ready of an Archiver, besides those of StorageReady.
 const (
 	// ReasonReady: engines capture the PVs, and clients can read the archive.
 	ReasonReady = "Ready"
@@ -30,7 +30,7 @@ const (
 	ReasonRetrievalNotReady = "RetrievalNotReady"
 )
 
-// Reasons of Progressing of an Archiver, besides ReasonRollingOut.
+// Reasons of the condition Progressing of an Archiver, besides ReasonRollingOut.
 const (
 	// ReasonSchemaRuns: tables are being created or checked.
 	ReasonSchemaRuns = "SchemaRuns"
@@ -40,7 +40,7 @@ const (
 	ReasonUpToDate = "UpToDate"
 )
 
-// Reasons of Degraded of an Archiver, in the order in which they are checked.
+// Reasons of the condition Degraded of an Archiver, in the order in which they are checked.
 const (
 	// ReasonRefused: the API server rejects an object.
 	ReasonRefused = "Refused"
@@ -60,12 +60,22 @@ const (
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonEngineLost: an engine no longer renews its Lease.
 	ReasonEngineLost = "EngineLost"
+	// ReasonEngineBlind: an engine does not reach hosts that other engines reach. Redundant has the
+	// same reason.
+	ReasonEngineBlind = "EngineBlind"
 	// ReasonStorageAway: engines cannot write to the storage.
 	ReasonStorageAway = "StorageAway"
+	// ReasonSealingLags: samples have been in the journal for so long that they may expire before
+	// they are in blocks.
+	ReasonSealingLags = "SealingLags"
+	// ReasonDataDamaged: engines found stored data that cannot be read.
+	ReasonDataDamaged = "DataDamaged"
 	// ReasonNoReport: the operator cannot reach an engine.
 	ReasonNoReport = "NoReport"
 	// ReasonShardObjectMissing: an engine captures a shard whose ArchiveShard is missing.
 	ReasonShardObjectMissing = "ShardObjectMissing"
+	// ReasonEngineClockWrong: the clock of an engine's node is wrong.
+	ReasonEngineClockWrong = "EngineClockWrong"
 	// ReasonTooManyCircuits: engines have more connections to an IOC than
 	// spec.epics.maxCircuitsPerServer.
 	ReasonTooManyCircuits = "TooManyCircuits"
@@ -78,13 +88,13 @@ const (
 	ReasonAsExpected = "AsExpected"
 )
 
-// Reasons of DiskGuard of an Archiver.
+// Reasons of the condition DiskGuard of an Archiver.
 const (
 	// ReasonNoLimit: no limit is set.
 	ReasonNoLimit = "NoLimit"
 	// ReasonBelowLimit: the archive uses less than 90 % of its limit.
 	ReasonBelowLimit = "BelowLimit"
-	// ReasonNearLimit: the archive reaches 90 % of its limit within a few days if it grows as before.
+	// ReasonNearLimit: the archive will reach 90 % of its limit within a week if it grows as before.
 	ReasonNearLimit = "NearLimit"
 	// ReasonMeasuring: the archive uses more than 90 % of its limit, and more readings of its size
 	// are needed before anything is deleted.
@@ -102,22 +112,19 @@ const (
 	ReasonSizeUnknown = "SizeUnknown"
 )
 
-// Reasons of Redundant of an Archiver.
+// Reasons of the condition Redundant of an Archiver.
 const (
-	// ReasonTwoEngines: two engines on different nodes capture each PV of redundancy 2.
+	// ReasonTwoEngines: two engines on different nodes capture each PV with redundancy 2.
 	ReasonTwoEngines = "TwoEngines"
 	// ReasonOneEngine: the archive has only one engine.
 	ReasonOneEngine = "OneEngine"
 	// ReasonOneNode: both engines of some shards run on the same node.
 	ReasonOneNode = "OneNode"
-	// ReasonEngineBlind: an engine cannot reach channels that the other engine of its shards has
-	// connected.
-	ReasonEngineBlind = "EngineBlind"
 	// ReasonJoining: second engines are starting to capture some shards.
 	ReasonJoining = "Joining"
 )
 
-// Reasons of Autoscaling of an Archiver, besides ReasonMetricsMissing and
+// Reasons of the condition Autoscaling of an Archiver, besides ReasonMetricsMissing and
 // ReasonAutoscalerFailed.
 const (
 	// ReasonFollowingLoad: the number of engines follows their CPU usage.
@@ -130,9 +137,9 @@ const (
 	ReasonWaitingForMetrics = "WaitingForMetrics"
 )
 
-// Reasons of CassandraReady of an Archiver.
+// Reasons of the condition CassandraReady of an Archiver.
 const (
-	// ReasonNodesReady: all nodes are up, and each sample has its replicas.
+	// ReasonNodesReady: all nodes are up, and each sample has the requested number of replicas.
 	ReasonNodesReady = "NodesReady"
 	// ReasonCassandraOperatorMissing: the cluster has neither the CRD K8ssandraCluster nor
 	// CassandraDatacenter.

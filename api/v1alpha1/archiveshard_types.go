@@ -156,6 +156,11 @@ type ShardEngineStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	Deleted []string `json:"deleted,omitempty"`
+	// connected is the number of channels that were connected, paused, or of a type that cannot be
+	// archived when the engine began to capture the shard. The operator compares it with that of
+	// the engine from which the shard moves.
+	// +optional
+	Connected *int32 `json:"connected,omitempty"`
 	// message describes a problem of the engine with the shard. It is empty if there is none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -179,8 +184,8 @@ type ShardPhase string
 const (
 	// Joining: the engine is connecting the channels. It journals all samples that arrive.
 	Joining ShardPhase = "Joining"
-	// Capturing: the engine has connected every channel that it can be expected to connect, so
-	// another engine can stop.
+	// Capturing: the engine has connected every channel that it can be expected to connect. Another
+	// engine can stop if the operator finds that these are enough.
 	Capturing ShardPhase = "Capturing"
 	// Draining: the engine has the order to drain. Its successor is not capturing yet, or the
 	// engine is flushing its samples.

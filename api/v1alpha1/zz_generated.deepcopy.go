@@ -1348,6 +1348,11 @@ func (in *ShardEngineStatus) DeepCopyInto(out *ShardEngineStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Connected != nil {
+		in, out := &in.Connected, &out.Connected
+		*out = new(int32)
+		**out = **in
+	}
 	if in.WaitingSince != nil {
 		in, out := &in.WaitingSince, &out.WaitingSince
 		*out = (*in).DeepCopy()

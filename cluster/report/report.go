@@ -22,6 +22,14 @@ type Report struct {
 	Storage string `json:"storage,omitempty"`
 	// DiskGuard is the state of the disk guard, or nil while another engine runs it.
 	DiskGuard *DiskGuard `json:"diskGuard,omitempty"`
+	// SealingLag describes the shards whose samples wait in the journal for too long, and is nil if
+	// there are none.
+	SealingLag *SealingLag `json:"sealingLag,omitempty"`
+	// Damaged describes the stored data that the engine found damaged since its start, and is nil if
+	// there is none.
+	Damaged *Damaged `json:"damaged,omitempty"`
+	// WrongClock describes the clock of the engine's node if it is wrong, and is nil otherwise.
+	WrongClock *WrongClock `json:"wrongClock,omitempty"`
 	// Draining means that the engine is shutting down and hands its shards over.
 	Draining bool `json:"draining,omitempty"`
 
@@ -44,7 +52,8 @@ type Report struct {
 	Stored   uint64 `json:"stored"`
 	Dropped  uint64 `json:"dropped"`
 	Pending  uint64 `json:"pending"`
-	// MemoryBytes is the memory used by samples that are not in a block yet.
+	// MemoryBytes is the memory used by samples that are not in a block yet, and by blocks that
+	// still grow.
 	MemoryBytes int64 `json:"memoryBytes"`
 }
 
@@ -58,6 +67,13 @@ type Shard struct {
 	Sealing   bool `json:"sealing,omitempty"`
 	Channels  int  `json:"channels"`
 	Connected int  `json:"connected"`
+	// Paused and Unsupported count the channels that are paused, or of a type that cannot be
+	// archived.
+	Paused      int `json:"paused,omitempty"`
+	Unsupported int `json:"unsupported,omitempty"`
+	// Hosts are IOCs on which channels of the shard are connected, the ones with the most
+	// channels first. All shards of a report have at most about 16,000 hosts.
+	Hosts []Host `json:"hosts,omitempty"`
 	// SteadilyConnected counts the channels that have been connected for at least 30 s.
 	// Unreachable counts the channels that have been disconnected for at least 30 s.
 	SteadilyConnected int     `json:"lit,omitempty"`
@@ -103,10 +119,41 @@ type Channel struct {
 	Since   time.Time `json:"since"`
 }
 
+// Host is an IOC, and the number of a shard's channels that are connected on it.
+type Host struct {
+	Host     string `json:"host"` // address, prefixed with pva:// for pvAccess
+	Channels int    `json:"channels"`
+}
+
 // Circuit counts the connections to one IOC.
 type Circuit struct {
 	Host  string `json:"host"` // address, prefixed with pva:// for pvAccess
 	Count int    `json:"count"`
+}
+
+// SealingLag is samples that wait in the journal for too long.
+type SealingLag struct {
+	// Shards is the number of shards with such samples.
+	Shards int `json:"shards"`
+	// OldestSeconds is how long the oldest journal row has been in the store. The store deletes rows
+	// after KeptSeconds, unless an engine writes them again.
+	OldestSeconds float64 `json:"oldestSeconds"`
+	KeptSeconds   float64 `json:"keptSeconds"`
+}
+
+// Damaged is stored data that cannot be read.
+type Damaged struct {
+	Objects int `json:"objects"` // blocks and journal rows
+	// First describes the first one.
+	First string `json:"first"`
+}
+
+// WrongClock is a clock that differs from those of Cassandra, IOCs and other engines.
+type WrongClock struct {
+	// OffsetSeconds is what must be added to the clock to get the time.
+	OffsetSeconds float64 `json:"offsetSeconds"`
+	// Because says with what the clock was compared.
+	Because string `json:"because"`
 }
 
 // DiskGuard is the state of the disk guard of an archive.
