@@ -14,8 +14,8 @@ import (
 	"varve.dev/varve/controllers/shards"
 )
 
-// twice makes a group request two engines.
-func twice(spec *v1alpha1.ArchiveGroupSpec) { spec.Redundancy = 2 }
+// withTwoEngines makes a group request two engines.
+func withTwoEngines(spec *v1alpha1.ArchiveGroupSpec) { spec.Redundancy = 2 }
 
 // captures reports whether an engine has the order to capture a shard and captures it.
 func captures(s *v1alpha1.ArchiveShard, engine string) bool {
@@ -44,9 +44,9 @@ func (p *shardsFixture) pairs(ctx SpecContext) map[int32][]string {
 	return out
 }
 
-// two returns a function that reports whether a shard has two engines on different nodes.
+// onTwoNodes returns a function that reports whether a shard has two engines on different nodes.
 // nodes maps each engine to its node.
-func two(nodes map[string]string) func([]string) bool {
+func onTwoNodes(nodes map[string]string) func([]string) bool {
 	return func(engines []string) bool { return len(engines) == 2 && nodes[engines[0]] != nodes[engines[1]] }
 }
 
@@ -60,7 +60,7 @@ var _ = Describe("Redundancy", func() {
 	awaitPairs := func(ctx SpecContext, p *shardsFixture) {
 		GinkgoHelper()
 		Eventually(func() map[int32][]string { return p.pairs(ctx) }, 30*time.Second).
-			Should(And(Not(BeEmpty()), HaveEach(Satisfy(two(nodes)))))
+			Should(And(Not(BeEmpty()), HaveEach(Satisfy(onTwoNodes(nodes)))))
 	}
 
 	It("captures PVs of redundancy 2 on two nodes, in separate shards", func(ctx SpecContext) {
@@ -70,7 +70,7 @@ var _ = Describe("Redundancy", func() {
 		p.group(ctx, "once", "A:", 40, nil)
 		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
 		Expect(p.shards(ctx)).To(HaveLen(8), "there must be no shards for redundant PVs before a group requests redundancy")
-		p.group(ctx, "twice", "B:", 40, twice)
+		p.group(ctx, "twice", "B:", 40, withTwoEngines)
 		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(80))
 		Eventually(func(g Gomega) {
 			pairs := p.pairs(ctx)
@@ -79,7 +79,7 @@ var _ = Describe("Redundancy", func() {
 				if index < 8 {
 					g.Expect(engines).To(HaveLen(1))
 				} else {
-					g.Expect(engines).To(Satisfy(two(nodes)))
+					g.Expect(engines).To(Satisfy(onTwoNodes(nodes)))
 				}
 			}
 		}, 30*time.Second).Should(Succeed())
@@ -92,7 +92,7 @@ var _ = Describe("Redundancy", func() {
 		p := newShardsFixture(ctx)
 		start(ctx, p, "a1", "b1", "c1")
 		p.archiver(ctx)
-		p.group(ctx, "g", "A:", 40, twice)
+		p.group(ctx, "g", "A:", 40, withTwoEngines)
 		awaitPairs(ctx, p)
 		before := p.pairs(ctx)
 		p.silence("a1")
@@ -116,7 +116,7 @@ var _ = Describe("Redundancy", func() {
 		p := newShardsFixture(ctx)
 		start(ctx, p, "a1", "b1", "c1")
 		p.archiver(ctx)
-		p.group(ctx, "g", "A:", 40, twice)
+		p.group(ctx, "g", "A:", 40, withTwoEngines)
 		awaitPairs(ctx, p)
 		pod := &corev1.Pod{}
 		Expect(k8s.Get(ctx, key(p.namespace, "a1"), pod)).To(Succeed())
@@ -144,7 +144,7 @@ var _ = Describe("Redundancy", func() {
 		p := newShardsFixture(ctx)
 		start(ctx, p, "a1")
 		a := p.archiver(ctx)
-		p.group(ctx, "g", "A:", 40, twice)
+		p.group(ctx, "g", "A:", 40, withTwoEngines)
 		Eventually(func() map[int32][]string { return p.pairs(ctx) }).Should(And(Not(BeEmpty()), HaveEach(Equal([]string{"a1"}))))
 		Expect(p.outcomes.Get(client.ObjectKeyFromObject(a)).Groups[p.namespace+"/g"].Redundant).To(Equal(40))
 		start(ctx, p, "b1")

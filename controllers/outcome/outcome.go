@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"varve.dev/varve/controllers/placement"
 	"varve.dev/varve/controllers/wakeup"
 	"varve.dev/varve/groups/compile"
 )
@@ -25,6 +26,8 @@ type Outcome struct {
 	// Unplaced is the number of shards that have channels but no engine. Moving is the number
 	// of shards that move between engines.
 	Unplaced, Moving int
+	// Blind are the engines that do not reach hosts that other engines reach.
+	Blind []placement.BlindEngine
 	// Moves is the progress of the current wave of moves.
 	Moves MovesProgress
 	// Outdated maps each group (namespace/name) to the number of its shards whose engine does

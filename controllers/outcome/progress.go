@@ -62,7 +62,7 @@ func (p *MovesProgress) Update(now time.Time, placed placement.Result) (ended *M
 	}
 	for _, m := range placed.Moves {
 		switch m.Reason {
-		case placement.Leaving, placement.Apart, placement.Uneven:
+		case placement.Leaving, placement.Apart, placement.Uneven, placement.Blind, placement.Probe:
 			p.Begun++
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // sumLoads computes the load that each engine will have after all moves under way, and the
-// means.
+// means. The load that blind engines keep is not part of the mean of the engines that see.
 func (p *plan) sumLoads() {
 	var sum, one, capacity float64
 	for i := range p.shards {
@@ -16,12 +16,17 @@ func (p *plan) sumLoads() {
 		one += s.weight
 		sum += s.weight * float64(min(s.replicas, len(p.usable)))
 		for at, slot := range s.captures {
-			if at != s.source() {
-				p.engines[slot.Name].load += s.weight
+			if at == s.source() {
+				continue
+			}
+			e := p.engines[slot.Name]
+			e.load += s.weight
+			if e.Blind && !e.Leaving && !s.lacks(&slot) && len(p.seeing) < len(p.usable) {
+				sum -= s.weight
 			}
 		}
 	}
-	for _, e := range p.usable {
+	for _, e := range p.seeing {
 		capacity += e.Capacity
 	}
 	p.mean, p.shardMean = sum/capacity, one/float64(max(len(p.shards), 1))
@@ -33,7 +38,7 @@ func (p *plan) assign() {
 	for _, s := range p.heaviestFirst(func(s *shard) bool { return len(s.captures) == 0 }) {
 		to, reason := p.holder(s), Adopted
 		if to == nil {
-			to, reason = p.choose(s, true), Dead
+			to, reason = p.choose(s, fitsAvoided), Dead
 		}
 		if s.lost.Name == "" && reason == Dead {
 			reason = Unassigned
@@ -50,7 +55,7 @@ func (p *plan) assign() {
 func (p *plan) addSeconds() {
 	lacking := func(s *shard) bool { return len(s.captures) < s.replicas && !s.moving }
 	for _, s := range p.heaviestFirst(lacking) {
-		if to := p.choose(s, true); to != nil {
+		if to := p.choose(s, fitsAvoided); to != nil {
 			p.addEngine(s, to)
 			p.record(s, s.lost.Name, to, Second)
 		}
@@ -76,7 +81,7 @@ func (p *plan) leavingAt(s *shard) int {
 // over, the second engine of the shard captures it alone.
 func (p *plan) replace(s *shard, at int) {
 	p.moveToEnd(s, at)
-	if to := p.choose(s, false); to != nil {
+	if to := p.choose(s, fitsBlind); to != nil {
 		p.move(s, to, Leaving)
 		return
 	}

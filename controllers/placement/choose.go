@@ -13,6 +13,7 @@ const (
 	fits               // has room, and runs on another node than the shard's other engine
 	fitsFull           // has no room, but runs on another node than the shard's other engine
 	fitsBeside         // runs on the same node as the shard's other engine
+	fitsBlind          // is blind, and is not known to reach hosts of the shard
 	fitsAvoided        // recently did not capture the shard in time
 )
 
@@ -21,15 +22,15 @@ const (
 // get the same shards again. If no engine has room, it chooses the one with the least
 // load.
 //
-// desperate also allows engines that should be avoided, because otherwise the shard would lack
-// an engine or a second engine.
-func (p *plan) choose(s *shard, desperate bool) *engine {
+// worst is the worst fit that the engine may have. A shard that would otherwise lack an engine
+// or a second engine takes any engine.
+func (p *plan) choose(s *shard, worst int) *engine {
 	var best *engine
-	bestFit, highest := fitsAvoided+1, 0.0
+	bestFit, highest := worst+1, 0.0
 	stay := p.staying(s)
 	for _, e := range p.usable {
 		fit := p.fit(s, stay, e)
-		if fit > bestFit || s.captured(e.Name) || fit == fitsAvoided && !desperate {
+		if fit > min(bestFit, worst) || s.captured(e.Name) {
 			continue
 		}
 		score := -e.share()
@@ -59,6 +60,8 @@ func (p *plan) fit(s *shard, stay, e *engine) int {
 	switch {
 	case slices.Contains(s.Avoid, e.Name):
 		return fitsAvoided
+	case e.Blind && !slices.Contains(s.Reaching, e.Name):
+		return fitsBlind
 	case stay != nil && sameNode(stay, e):
 		return fitsBeside
 	case e.load+s.weight > (1+Imbalance)*p.mean*e.Capacity:

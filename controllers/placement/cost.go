@@ -30,6 +30,9 @@ type Load struct {
 	// Channels is the number of channels. Circuits is the number of connections to IOCs
 	// for them.
 	Channels, Circuits float64
+	// Connected is the number of channels that are connected, paused, or of a type that cannot be
+	// archived. It costs nothing, but tells why a load falls.
+	Connected float64
 }
 
 // Cost is the CPU that an engine needs for a shard, in µs per second.
@@ -45,19 +48,26 @@ type Smoother struct {
 	shards   map[int]smoothed
 }
 
-// smoothed is the average load of a shard, with the time of the last measurement.
+// smoothed is the average load of a shard, with the time of the last measurement. Its Connected is
+// the number of connected channels at the time full, when they were last not far fewer than before.
 type smoothed struct {
 	Load
-	at time.Time
+	at, full time.Time
 }
 
 // Observe adds a measurement of a shard. The first one counts in full. Figures that are
-// negative, infinite or not a number count as 0.
+// negative, infinite or not a number count as 0. While far fewer channels are connected than
+// before, figures do not fall, for up to a day: the load will be back with the IOCs. Otherwise an
+// engine that lost its IOCs would look idle, and would get more shards.
 func (s *Smoother) Observe(now time.Time, shard int, l Load) {
 	if s.shards == nil {
 		s.shards = map[int]smoothed{}
 	}
 	old, known := s.shards[shard]
+	connected, full := l.Connected, now
+	if known && few(int(l.Connected), int(min(old.Connected, l.Channels))) && now.Sub(old.full) < reachedKept {
+		l, connected, full = atLeast(l, old.Load), old.Connected, old.full
+	}
 	part := 1.0
 	if known && s.HalfLife > 0 {
 		part = 1 - math.Exp2(-max(now.Sub(old.at), 0).Seconds()/s.HalfLife.Seconds())
@@ -68,12 +78,23 @@ func (s *Smoother) Observe(now time.Time, shard int, l Load) {
 		}
 		return old + part*(now-old)
 	}
-	s.shards[shard] = smoothed{at: now, Load: Load{
+	s.shards[shard] = smoothed{at: now, full: full, Load: Load{
 		SamplesPerSecond: mix(old.SamplesPerSecond, l.SamplesPerSecond),
 		BytesPerSecond:   mix(old.BytesPerSecond, l.BytesPerSecond),
 		Channels:         mix(old.Channels, l.Channels),
 		Circuits:         mix(old.Circuits, l.Circuits),
+		Connected:        connected,
 	}}
+}
+
+// atLeast returns the higher figures of two loads.
+func atLeast(a, b Load) Load {
+	return Load{
+		SamplesPerSecond: max(a.SamplesPerSecond, b.SamplesPerSecond),
+		BytesPerSecond:   max(a.BytesPerSecond, b.BytesPerSecond),
+		Channels:         max(a.Channels, b.Channels),
+		Circuits:         max(a.Circuits, b.Circuits),
+	}
 }
 
 // Weights returns the cost of each shard, given its number of channels. The channels of a

@@ -7,8 +7,9 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Memory remembers, for Plan, when orders were given and moves began. Losing the memory does
-// no harm: moves under way then get their full time again, and shards may move again at once.
+// Memory remembers, for Plan, when orders were given and moves began, and what engines saw of
+// their shards. Losing the memory does no harm: moves under way then get their full time again,
+// shards may move again at once, and blind engines must be found again.
 //
 // Callers use it in this order: Recall, Plan, Record.
 type Memory struct {
@@ -16,6 +17,7 @@ type Memory struct {
 	avoid  map[pair]time.Time  // the time until which an engine must not get a shard
 	moved  map[int]time.Time   // when a shard last moved for Rebalance
 	begun  []time.Time         // when the moves for Rebalance of the last minute began
+	sights sights
 }
 
 // pair is a shard and an engine.
@@ -30,7 +32,8 @@ type order struct {
 	order v1alpha1.EngineOrder
 }
 
-// Recall fills Ordered, MovedAt, Avoid and Begun of an input.
+// Recall fills Ordered, MovedAt, Avoid and Begun of an input, and Reached, Reaching, Suspect,
+// Probe and Blind.
 func (m *Memory) Recall(in *Input) {
 	orders := make(map[order]time.Time, len(in.Shards))
 	avoid := map[int][]string{}
@@ -57,6 +60,7 @@ func (m *Memory) Recall(in *Input) {
 	m.orders = orders
 	m.begun = slices.DeleteFunc(m.begun, func(at time.Time) bool { return in.Now.Sub(at) >= time.Minute })
 	in.Begun = len(m.begun)
+	m.sights.recall(in)
 }
 
 // Record remembers a decision on an input that Recall has filled.
@@ -68,9 +72,11 @@ func (m *Memory) Record(in *Input, r Result) {
 		m.avoid[pair{u.Shard, u.To}] = in.Now.Add(in.Limits.Avoid)
 	}
 	for _, move := range r.Moves {
-		if move.Reason == Uneven || move.Reason == Apart {
+		switch move.Reason {
+		case Uneven, Apart, Blind, Probe:
 			m.moved[move.Shard] = in.Now
 			m.begun = append(m.begun, in.Now)
 		}
 	}
+	m.sights.record(in, r)
 }

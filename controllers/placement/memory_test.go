@@ -266,3 +266,33 @@ func TestSmoother(t *testing.T) {
 		t.Errorf("the weights after the clock was set back are %v", got)
 	}
 }
+
+// The load of channels that are disconnected stays for a day. The load of channels that send less,
+// or are paused, follows the measurement.
+func TestLostLoadIsNotIdle(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		connected float64
+		after     time.Duration
+		want      float64
+	}{
+		{"the channels send less", 100, time.Hour, 200},
+		{"a few channels are disconnected", 95, time.Hour, 200},
+		{"the channels are disconnected", 0, time.Hour, 1200},
+		{"half of the channels are disconnected", 50, 23 * time.Hour, 1200},
+		{"the channels are disconnected for more than a day", 0, 25 * time.Hour, 200},
+	} {
+		s := placement.Smoother{HalfLife: 2 * time.Minute}
+		s.Observe(start, 0, placement.Load{SamplesPerSecond: 1000, Channels: 100, Connected: 100})
+		for at := time.Duration(0); at <= tc.after; at += 10 * time.Minute {
+			s.Observe(start.Add(at), 0, placement.Load{Channels: 100, Connected: tc.connected})
+		}
+		if got := s.Weights([]int{100})[0]; math.Abs(got-tc.want) > 1 {
+			t.Errorf("%s: after %v the weight is %v, want %v", tc.name, tc.after, got, tc.want)
+		}
+		s.Observe(start.Add(tc.after+time.Hour), 0, placement.Load{SamplesPerSecond: 2000, Channels: 100, Connected: 100})
+		if got := s.Weights([]int{100})[0]; math.Abs(got-2200) > 1 {
+			t.Errorf("%s: after the channels are back the weight is %v", tc.name, got)
+		}
+	}
+}

@@ -30,7 +30,7 @@ func (p *plan) isMoving(s *shard) bool {
 		}
 	}
 	for _, slot := range s.drains {
-		if p.living(slot.Name) != nil && !p.overdue(slot) {
+		if p.living(slot.Name) != nil && !p.overdue(&slot, p.in.Limits.Join) {
 			drains++
 		}
 	}
@@ -104,8 +104,10 @@ func (p *plan) takeBack(s *shard) {
 	}
 }
 
-// advanceMove drains the source of a move once the target captures the shard. It gives the
-// move up if the target is leaving, or does not capture the shard in time.
+// advanceMove drains the source of a move once the target captures the shard and sees enough of
+// it. It gives the move up if the target is leaving, or does not see enough in time. If the source
+// is leaving and there is no other target, it drains in time in any case: its grace period ends,
+// and until then it captures what the target does not see.
 func (p *plan) advanceMove(s *shard) {
 	at := s.source()
 	from, to, others := s.captures[at], s.captures[at+1], s.captures[:at:at]
@@ -114,18 +116,27 @@ func (p *plan) advanceMove(s *shard) {
 	}
 	s.captures = append(others, from, to)
 	fromLeaves, toLeaves := p.engines[from.Name].Leaving, p.engines[to.Name].Leaving
-	late := p.overdue(to) && (!fromLeaves || p.hasOtherTarget(s))
+	fewer := p.seesLess(s, &from, &to)
+	late := p.isLate(&to, fromLeaves && fewer)
+	last := fromLeaves && !p.hasOtherTarget(s)
+	succeeds := to.Phase == v1alpha1.Capturing && (late && last || p.accepts(s, &from, &to))
 	switch {
-	case to.Phase == v1alpha1.Capturing && (fromLeaves || !toLeaves):
+	case succeeds && (fromLeaves || !toLeaves):
 		s.captures = append(others, to)
 		p.drain(s, from)
-	case late && !toLeaves:
-		p.undone = append(p.undone, Undone{Shard: s.Index, From: from.Name, To: to.Name})
+	case late && !last && !toLeaves:
+		p.undone = append(p.undone, Undone{Shard: s.Index, From: from.Name, To: to.Name, Fewer: fewer})
 		fallthrough
 	case toLeaves:
 		s.captures = append(others, from)
 		p.drain(s, to)
 	}
+}
+
+// isLate reports whether the target of a move has not succeeded the source in time. The time is
+// shorter if the source is leaving and the target does not see enough.
+func (p *plan) isLate(to *Slot, leavesToBlind bool) bool {
+	return p.overdue(to, p.in.Limits.Join) || leavesToBlind && p.overdue(to, p.in.Limits.Leave)
 }
 
 // hasOtherTarget reports whether there is another engine to try for a shard. While the

@@ -6,7 +6,8 @@
 //	engines: usable, leaving, dead ───┤
 //	reports: who holds which shard ───┼──▶ Plan ──▶ engines and orders of each shard; Moves, Undone
 //	reports: loads ──▶ Smoother ──────┤
-//	earlier decisions ──▶ Memory ─────┘
+//	reports: what engines see ────┐   │
+//	earlier decisions ──▶ Memory ─┴───┘
 //
 // Plan takes these steps, in this order:
 //
@@ -14,6 +15,8 @@
 //	assign          give shards that no engine captures to an engine
 //	addSeconds      give a second engine to shards that lack one
 //	moveOffLeaving  begin to move shards off engines that are shutting down
+//	moveOffBlind    begin to move shards off engines that do not reach their IOCs
+//	probe           begin to move a shard to an engine that may reach its IOCs again
 //	separate        begin to move the two engines of a shard to different nodes and zones
 //	rebalance       begin the fewest moves that even out the load
 //
@@ -21,7 +24,11 @@
 // answer of an engine (orders in parentheses):
 //
 //	A(Capture) ─▶ A(Capture) B(Capture) ─▶ B(Capture) A(Drain) ─▶ B(Capture)
-//	                  B answers Capturing ──▲     A answers Drained ──▲
+//	                  B answers Capturing, ─▲     A answers Drained ──▲
+//	                  and sees enough
+//
+// B sees enough if it has not connected far fewer channels than A. Otherwise A continues, the
+// move is undone after its time limit, and B is blind: it gets no shards until it sees again.
 //
 // The first engine of a shard seals it. If both S and A capture the shard, S stays
 // first. When A moves to B, the order becomes S, A, B: the source of a move is always
@@ -82,9 +89,16 @@ type Limits struct {
 	// capture the shard in time, the move is undone. If it does not drain the shard in time,
 	// other engines no longer wait for it.
 	Join time.Duration
+	// Leave replaces Join for the target of a move off an engine that is leaving, if the target
+	// captures the shard but sees far less of it than the source. The source does not wait for
+	// as long as Join.
+	Leave time.Duration
 	// Avoid is the time for which an engine that did not capture a shard in time does not get
-	// that shard again.
+	// that shard again. After this time a blind engine gets a shard on trial.
 	Avoid time.Duration
+	// Blind is how long an engine must fail to reach hosts that other engines reach before it
+	// counts as blind.
+	Blind time.Duration
 }
 
 // Shard is the state of one shard.
@@ -102,6 +116,17 @@ type Shard struct {
 	MovedAt time.Time
 	// Avoid are the engines that recently did not capture the shard in time.
 	Avoid []string
+	// Reached is how many channels of the shard an engine last reached steadily. Disconnected
+	// channels lower it only after a day. It is 0 if unknown.
+	Reached int
+	// Reaching are the engines that are connected to hosts which an engine of the shard does not
+	// reach.
+	Reaching []string
+	// Suspect reports whether the shard may move to find out why its engine lacks a part of it.
+	// Memory bounds how often an engine's shards may do so.
+	Suspect bool
+	// Probe is a blind engine that may get the shard on trial, or "".
+	Probe string
 }
 
 // Slot is an engine of a shard.
@@ -112,6 +137,8 @@ type Slot struct {
 	Phase v1alpha1.ShardPhase
 	// Ordered is the time when the engine got its order. It is zero if unknown.
 	Ordered time.Time
+	// Sight is how much of the shard the engine reaches.
+	Sight Sight
 }
 
 // Engine is an engine that has a pod.
@@ -131,6 +158,9 @@ type Engine struct {
 	// Dead reports whether the engine is assumed to capture nothing. It may still capture in
 	// fact.
 	Dead bool
+	// Blind reports whether the engine does not reach hosts that other engines reach. It keeps
+	// the shards that it sees, and gets no other shards unless no other engine can take them.
+	Blind bool
 }
 
 // Holder is an engine that reports to capture a shard.
@@ -153,6 +183,8 @@ const (
 	Second     Reason = "Second"     // the shard lacked a second engine
 	Apart      Reason = "Apart"      // both engines of the shard ran on one node, or in one zone
 	Uneven     Reason = "Uneven"     // the load of engines was uneven
+	Blind      Reason = "Blind"      // the engine lacked a part of the shard
+	Probe      Reason = "Probe"      // a blind engine gets a shard on trial
 )
 
 // Move is the decision that a shard gets another engine.
@@ -167,6 +199,9 @@ type Move struct {
 type Undone struct {
 	Shard    int
 	From, To string
+	// Fewer reports whether the target captured the shard, but had connected far fewer channels
+	// than the source.
+	Fewer bool
 }
 
 // Result is a decision.
@@ -195,8 +230,9 @@ func Plan(in Input) Result {
 		p.assign()
 		p.addSeconds()
 		p.moveOffLeaving()
+		room := p.moveOffBlind(p.movesLeft())
 		if in.Rebalance && in.Hold == "" {
-			p.rebalance(p.separate(p.movesLeft()))
+			p.rebalance(p.separate(p.probe(room)))
 		}
 	}
 	return p.result()
@@ -207,9 +243,10 @@ type plan struct {
 	in      *Input
 	engines map[string]*engine
 	usable  []*engine // by name
+	seeing  []*engine // the usable engines that are not blind, or all if all are blind
 	shards  []shard
 	alike   bool    // all engines have the same capacity
-	mean    float64 // mean share of a usable engine
+	mean    float64 // mean share of the engines in seeing
 	// shardMean is the mean weight of a shard.
 	shardMean float64
 	moves     []Move
@@ -268,6 +305,10 @@ func newPlan(in *Input) *plan {
 		}
 	}
 	slices.SortFunc(p.usable, func(a, b *engine) int { return cmp.Compare(a.Name, b.Name) })
+	p.seeing = slices.DeleteFunc(slices.Clone(p.usable), func(e *engine) bool { return e.Blind })
+	if len(p.seeing) == 0 {
+		p.seeing = p.usable
+	}
 	p.shards = make([]shard, len(in.Shards))
 	base := baseWeight(in.Shards)
 	for i := range in.Shards {
@@ -298,9 +339,10 @@ func (p *plan) living(name string) *engine {
 	return nil
 }
 
-// overdue reports whether an engine has had its order for longer than Limits.Join.
-func (p *plan) overdue(slot Slot) bool {
-	return p.in.Limits.Join > 0 && !slot.Ordered.IsZero() && p.in.Now.Sub(slot.Ordered) >= p.in.Limits.Join
+// overdue reports whether an engine has had its order for at least a limit. A limit of 0 never
+// passes.
+func (p *plan) overdue(slot *Slot, limit time.Duration) bool {
+	return limit > 0 && !slot.Ordered.IsZero() && p.in.Now.Sub(slot.Ordered) >= limit
 }
 
 // result returns the decision.

@@ -46,7 +46,7 @@ func (p *plan) separate(room int) int {
 			break
 		}
 		stay, from := p.engines[s.captures[0].Name], p.engines[s.captures[1].Name]
-		to := p.choose(s, false)
+		to := p.choose(s, fitsBeside)
 		if to == nil || p.fit(s, stay, to) >= fitsBeside || !sameNode(stay, from) && p.fit(s, stay, to) != fitsApart {
 			continue
 		}
@@ -68,7 +68,7 @@ func (p *plan) rebalance(limit int) {
 	if limit == 0 {
 		return
 	}
-	byShare := slices.Clone(p.usable)
+	byShare := slices.Clone(p.seeing)
 	sortByShare(byShare)
 	if p.within(Imbalance, byShare[0], byShare[len(byShare)-1]) {
 		return
@@ -153,17 +153,22 @@ func (p *plan) movable() map[*engine][]piece {
 	return out
 }
 
-// isMovable reports whether a shard does not move, all its engines capture it, and its last
-// move was at least Limits.Rest ago.
-func (p *plan) isMovable(s *shard) bool {
+// isMovable reports whether a shard may move to even out the load. A shard of which an engine
+// lacks a part stays, because its IOCs may be off: no engine would see more.
+func (p *plan) isMovable(s *shard) bool { return p.isSettled(s) && p.hasRested(s) && !s.isLacking() }
+
+// isSettled reports whether a shard does not move, and all its engines capture it and stay.
+func (p *plan) isSettled(s *shard) bool {
 	if s.moving || len(s.captures) != s.replicas {
 		return false
 	}
-	for _, slot := range s.captures {
-		if slot.Phase != v1alpha1.Capturing || p.engines[slot.Name].Leaving {
-			return false
-		}
-	}
+	return !slices.ContainsFunc(s.captures, func(slot Slot) bool {
+		return slot.Phase != v1alpha1.Capturing || p.engines[slot.Name].Leaving
+	})
+}
+
+// hasRested reports whether the last move of a shard was at least Limits.Rest ago.
+func (p *plan) hasRested(s *shard) bool {
 	return s.MovedAt.IsZero() || p.in.Now.Sub(s.MovedAt) >= p.in.Limits.Rest
 }
 

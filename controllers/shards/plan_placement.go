@@ -29,14 +29,14 @@ func (r *Reconciler) place(in *observed, compiled *compilation, known *memory) (
 	for i := range compiled.shards {
 		channels[i] = compiled.shards[i].channels
 	}
-	weights := known.costs.Weights(channels)
+	weights, sights := known.costs.Weights(channels), in.sights()
 	for i := range compiled.shards {
 		if !in.exists(i, &compiled.shards[i], plan.Holding) {
 			continue
 		}
 		s := placement.Shard{Index: i, Weight: weights[i], Replicas: in.replicas(i, &compiled.shards[i])}
 		if have := in.shards[i]; have != nil {
-			s.Engines = slots(have)
+			s.Engines = slots(have, sights)
 		}
 		plan.Shards = append(plan.Shards, s)
 	}
@@ -75,7 +75,7 @@ func (in *observed) replicas(index int, s *compiledShard) int {
 
 // observeLoads adds the loads that engines report for the shards that they capture. If two
 // engines capture a shard, the higher rate counts, because an engine that has just joined has
-// received few samples.
+// received few samples. If no channel is connected, the load is what it was.
 func (in *observed) observeLoads(now time.Time, costs *placement.Smoother) {
 	costs.HalfLife = costHalfLife
 	loads := map[int]placement.Load{}
@@ -87,7 +87,7 @@ func (in *observed) observeLoads(now time.Time, costs *placement.Smoother) {
 			if l, known := loads[s.Index]; s.Phase == string(v1alpha1.Capturing) && (!known || l.SamplesPerSecond < s.SamplesPerSecond) {
 				loads[s.Index] = placement.Load{
 					SamplesPerSecond: s.SamplesPerSecond, BytesPerSecond: s.BytesPerSecond,
-					Channels: float64(s.Channels), Circuits: s.Circuits,
+					Channels: float64(s.Channels), Circuits: s.Circuits, Connected: float64(final(&s)),
 				}
 			}
 		}
@@ -97,19 +97,59 @@ func (in *observed) observeLoads(now time.Time, costs *placement.Smoother) {
 	}
 }
 
-// slots returns the engines of a shard, with their orders and answers.
-func slots(s *v1alpha1.ArchiveShard) (out []placement.Slot) {
-	phases := map[string]v1alpha1.ShardPhase{}
+// slots returns the engines of a shard, with their orders and answers. An engine that has just
+// begun to capture has not reported it yet. Until then its answer says how much it sees.
+func slots(s *v1alpha1.ArchiveShard, sights map[sightKey]placement.Sight) (out []placement.Slot) {
+	answers := map[string]v1alpha1.ShardEngineStatus{}
 	if s.Status != nil {
 		for _, e := range s.Status.Engines {
-			phases[e.Name] = e.Phase
+			answers[e.Name] = e
 		}
 	}
 	for _, e := range s.Spec.Engines {
-		out = append(out, placement.Slot{Name: e.Name, Order: e.Order, Phase: phases[e.Name]})
+		answer := answers[e.Name]
+		slot := placement.Slot{Name: e.Name, Order: e.Order, Phase: answer.Phase, Sight: sights[sightKey{e.Name, int(*s.Spec.Index)}]}
+		if n := answer.Connected; n != nil && !slot.Sight.Known {
+			slot.Sight = placement.Sight{Known: true, Stale: true, Channels: int(max(s.Spec.Channels, *n)), Connected: int(*n)}
+		}
+		out = append(out, slot)
 	}
 	return out
 }
+
+// sightKey is an engine and a shard.
+type sightKey struct {
+	engine string
+	shard  int
+}
+
+// sights returns how much the living engines see of the shards that they report to capture.
+func (in *observed) sights() map[sightKey]placement.Sight {
+	out := map[sightKey]placement.Sight{}
+	for _, e := range in.engines {
+		if e.Report == nil || e.Dead {
+			continue
+		}
+		for i := range e.Report.Shards {
+			s := &e.Report.Shards[i]
+			if s.Phase != string(v1alpha1.Capturing) {
+				continue
+			}
+			sight := placement.Sight{
+				Known: true, Channels: s.Channels, Connected: final(s),
+				Steady: s.SteadilyConnected, Unreachable: s.Unreachable,
+			}
+			for _, h := range s.Hosts {
+				sight.Hosts = append(sight.Hosts, placement.Host{Name: h.Host, Channels: h.Channels})
+			}
+			out[sightKey{e.Name, s.Index}] = sight
+		}
+	}
+	return out
+}
+
+// final counts the channels of a shard that are connected, paused, or cannot be archived.
+func final(s *report.Shard) int { return s.Connected + s.Paused + s.Unsupported }
 
 // holding returns the engines that report each shard. Engines that seal the shard come first,
 // then engines that capture it, then the others.

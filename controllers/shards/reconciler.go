@@ -36,12 +36,16 @@ const (
 	// placeInterval is how often the placement is recomputed without an event.
 	costHalfLife  = 2 * time.Minute
 	placeInterval = 30 * time.Second
+	// leaveLimit is shorter than the 30 s for which an engine that shuts down waits without any
+	// change to its shards.
+	leaveLimit = 20 * time.Second
 )
 
 // defaultLimits are the limits of moves per Archiver. They bound the load on IOCs, which serve
 // a second subscription for each PV of a moving shard.
 var defaultLimits = placement.Limits{
 	AtOnce: 8, PerMinute: 60, Rest: 5 * time.Minute, Join: 2 * time.Minute, Avoid: 10 * time.Minute,
+	Leave: leaveLimit, Blind: 30 * time.Second,
 }
 
 // Reconciler turns the groups of an Archiver into ArchiveShards and their channel

@@ -12,60 +12,86 @@ import (
 // recordMoves counts the moves that begin, are undone, or end. It records one event for each
 // reason and engine, and one event at the end of a wave.
 func (r *Reconciler) recordMoves(in *observed, known *memory, placed placement.Result) {
-	type cause struct {
-		reason placement.Reason
-		from   string
-	}
-	counts := map[cause]int{}
+	counts := map[moveCause]int{}
 	for _, m := range placed.Moves {
 		r.metrics.moves.WithLabelValues(string(m.Reason)).Inc()
-		c := cause{reason: m.Reason}
-		if m.Reason == placement.Dead || m.Reason == placement.Leaving {
+		c := moveCause{reason: m.Reason}
+		switch m.Reason {
+		case placement.Dead, placement.Leaving, placement.Blind:
 			c.from = m.From
+		case placement.Probe:
+			c.to = m.To
 		}
 		counts[c]++
 	}
-	record := func(kind, reason, text string, args ...any) {
-		r.Recorder.Eventf(in.archiver, nil, kind, reason, "Place", "%s", fmt.Sprintf(text, args...))
-	}
 	for c, n := range counts {
-		if known.moves.MarkAnnounced(c.reason) {
-			continue
-		}
-		switch c.reason {
-		case placement.Dead:
-			record(corev1.EventTypeWarning, "EngineDead", "Engine %s is gone or does not renew its Lease; %d shards move to other engines", c.from, n)
-		case placement.Leaving:
-			record(corev1.EventTypeNormal, "EngineLeaving", "Engine %s is shutting down; %d shards move to other engines", c.from, n)
-		case placement.Uneven:
-			record(corev1.EventTypeNormal, "Rebalancing", "%d shards move to even out the load of engines", n)
-		case placement.Second:
-			record(corev1.EventTypeNormal, "SecondEngines", "%d shards get a second engine", n)
-		case placement.Apart:
-			record(corev1.EventTypeNormal, "MovingApart", "%d shards move so that their two engines run on different nodes and in different zones", n)
-		case placement.Adopted:
-			record(corev1.EventTypeNormal, "ShardsAdopted", "Engines captured %d shards that were not assigned to them; the shards are now assigned to these engines", n)
-		case placement.Unassigned:
-			record(corev1.EventTypeNormal, "ShardsAssigned", "%d shards are assigned to engines", n)
+		if !known.moves.MarkAnnounced(c.reason) {
+			r.recordMove(in, c, n)
 		}
 	}
 	r.recordUndone(in, placed.Undone)
 	now := time.Now()
 	if ended := known.moves.Update(now, placed); ended != nil {
 		r.metrics.moveSeconds.Observe(now.Sub(ended.Since).Seconds())
-		record(corev1.EventTypeNormal, "MovesDone", "%s", ended.Summary(now))
+		r.record(in, corev1.EventTypeNormal, "MovesDone", ended.Summary(now))
 	}
 }
 
-// recordUndone records an event for each engine that failed to capture shards in time.
+// moveCause is a reason for which shards move, with the engine that the reason is about.
+type moveCause struct {
+	reason   placement.Reason
+	from, to string
+}
+
+// recordMove records an event for the moves of n shards that have the same cause.
+func (r *Reconciler) recordMove(in *observed, c moveCause, n int) {
+	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
+	switch c.reason {
+	case placement.Dead:
+		r.record(in, warning, "EngineDead", fmt.Sprintf("Engine %s is gone or does not renew its Lease; %d shards move to other engines", c.from, n))
+	case placement.Leaving:
+		r.record(in, normal, "EngineLeaving", fmt.Sprintf("Engine %s is shutting down; %d shards move to other engines", c.from, n))
+	case placement.Uneven:
+		r.record(in, normal, "Rebalancing", fmt.Sprintf("%d shards move to even out the load of engines", n))
+	case placement.Blind:
+		r.record(in, warning, "MovingOffBlind", fmt.Sprintf(
+			"Engine %s lacks channels of %d shards that were connected before; the shards move if other engines connect them", c.from, n))
+	case placement.Probe:
+		r.record(in, normal, "ProbingBlind", fmt.Sprintf(
+			"%d shards test whether engine %s reaches its hosts again; their engines continue until it does", n, c.to))
+	case placement.Second:
+		r.record(in, normal, "SecondEngines", fmt.Sprintf("%d shards get a second engine", n))
+	case placement.Apart:
+		r.record(in, normal, "MovingApart", fmt.Sprintf("%d shards move so that their two engines run on different nodes and in different zones", n))
+	case placement.Adopted:
+		r.record(in, normal, "ShardsAdopted", fmt.Sprintf(
+			"Engines captured %d shards that were not assigned to them; the shards are now assigned to these engines", n))
+	case placement.Unassigned:
+		r.record(in, normal, "ShardsAssigned", fmt.Sprintf("%d shards are assigned to engines", n))
+	}
+}
+
+// record records an event of the Archiver.
+func (r *Reconciler) record(in *observed, kind, reason, text string) {
+	r.Recorder.Eventf(in.archiver, nil, kind, reason, "Place", "%s", text)
+}
+
+// recordUndone records an event for each engine that failed to capture shards in time, or to connect their channels.
 func (r *Reconciler) recordUndone(in *observed, undone []placement.Undone) {
-	counts := map[string]int{}
+	type failure struct {
+		to    string
+		fewer bool
+	}
+	counts := map[failure]int{}
 	for _, u := range undone {
 		r.metrics.undone.Inc()
-		counts[u.To]++
+		counts[failure{u.To, u.Fewer}]++
 	}
-	for to, n := range counts {
-		r.Recorder.Eventf(in.archiver, nil, corev1.EventTypeWarning, "MoveUndone", "Place", "%s", fmt.Sprintf(
-			"Engine %s did not start to capture %d shards within %v; they stay on their current engines", to, n, r.limits().Join))
+	for f, n := range counts {
+		text := fmt.Sprintf("Engine %s did not start to capture %d shards within %v; they stay on their current engines", f.to, n, r.limits().Join)
+		if f.fewer {
+			text = fmt.Sprintf("Engine %s connected far fewer channels of %d shards than their current engines; they stay there", f.to, n)
+		}
+		r.Recorder.Eventf(in.archiver, nil, corev1.EventTypeWarning, "MoveUndone", "Place", "%s", text)
 	}
 }

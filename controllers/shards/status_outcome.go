@@ -18,12 +18,12 @@ func (r *Reconciler) publish(name types.NamespacedName, in *observed, compiled *
 		return // the published outcome is still valid
 	}
 	out := &outcome.Outcome{
-		Groups: compiled.groups, Generations: compiled.generations,
+		Groups: compiled.groups, Generations: compiled.generations, Blind: known.history.Blind(),
 		Unplaced: placed.Unplaced, Moving: placed.Moving, Moves: known.moves, Outdated: in.outdated(compiled, known.captured),
 	}
 	known.captured = capturedFingerprints(compiled, out.Outdated, known.captured)
 	if old := known.published; old != nil && known.publishedFingerprint == compiled.fingerprint &&
-		old.Unplaced == out.Unplaced && old.Moving == out.Moving && old.Moves == out.Moves && maps.Equal(old.Outdated, out.Outdated) &&
+		slices.EqualFunc(old.Blind, out.Blind, placement.BlindEngine.Equal) && old.Unplaced == out.Unplaced && old.Moving == out.Moving && old.Moves == out.Moves && maps.Equal(old.Outdated, out.Outdated) &&
 		maps.Equal(old.Generations, out.Generations) {
 		return
 	}
