@@ -37,7 +37,7 @@ var _ = Describe("An archive of many PVs", Serial, func() {
 			for m := range mapsPerGroup {
 				names = append(names, fmt.Sprintf("pvs-%03d", g*mapsPerGroup+m))
 			}
-			p.group(ctx, fmt.Sprintf("g%02d", g), "", 0, reads(names...))
+			p.group(ctx, fmt.Sprintf("g%02d", g), "", 0, fromConfigMaps(names...))
 		}
 		p.writes.reset()
 		began := time.Now()

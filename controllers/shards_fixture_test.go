@@ -52,9 +52,12 @@ type simulatedEngine struct {
 	ip     string
 	silent bool // does not renew its Lease, report, or update a status
 	stuck  bool // joins further shards but never captures them
+	blind  bool // connects no channels
 	phases map[int]v1alpha1.ShardPhase
 	named  map[int]bool // shards whose spec names the engine
 	lists  map[int][]string
+	// channels are the numbers of channels of the shards.
+	channels map[int]int32
 }
 
 func newShardsFixture(ctx SpecContext, changes ...func(*shards.Reconciler)) *shardsFixture {
@@ -202,7 +205,7 @@ func (p *shardsFixture) startEnginesOn(ctx context.Context, node string, names .
 		Expect(k8s.Create(ctx, pod)).To(Succeed())
 		p.mu.Lock()
 		ip := fmt.Sprint("10.0.0.", len(p.engines)+1)
-		p.engines[name] = &simulatedEngine{ip: ip, phases: map[int]v1alpha1.ShardPhase{}, named: map[int]bool{}, lists: map[int][]string{}}
+		p.engines[name] = &simulatedEngine{ip: ip, phases: map[int]v1alpha1.ShardPhase{}, named: map[int]bool{}, lists: map[int][]string{}, channels: map[int]int32{}}
 		p.mu.Unlock()
 		pod.Status.PodIP = ip
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
@@ -244,7 +247,7 @@ func (p *shardsFixture) fetch(_ context.Context, ip string) (*report.Report, err
 		}
 		r := &report.Report{Engine: name}
 		for index, phase := range e.phases {
-			r.Shards = append(r.Shards, report.Shard{Index: index, Phase: string(phase), Orphaned: !e.named[index], Lists: e.lists[index]})
+			r.Shards = append(r.Shards, e.reportShard(index, phase))
 		}
 		return r, nil
 	}
@@ -337,6 +340,15 @@ func (p *shardsFixture) step(ctx context.Context, s *v1alpha1.ArchiveShard, e v1
 	if p.engines[e.Name].stuck && before.Phase == v1alpha1.Joining && now.Phase == v1alpha1.Capturing {
 		now.Phase = v1alpha1.Joining
 	}
+	switch {
+	case now.Phase != v1alpha1.Capturing:
+	case before.Phase == v1alpha1.Capturing:
+		now.Connected = before.Connected
+	case p.engines[e.Name].blind:
+		now.Connected = new(int32)
+	default:
+		now.Connected = new(s.Spec.Channels)
+	}
 	p.mu.Unlock()
 	if e.Order == v1alpha1.OrderCapture {
 		for _, l := range s.Spec.Lists {
@@ -352,6 +364,7 @@ func (p *shardsFixture) step(ctx context.Context, s *v1alpha1.ArchiveShard, e v1
 	} else {
 		p.engines[e.Name].phases[int(*s.Spec.Index)] = now.Phase
 		p.engines[e.Name].lists[int(*s.Spec.Index)] = now.Lists
+		p.engines[e.Name].channels[int(*s.Spec.Index)] = s.Spec.Channels
 	}
 	p.mu.Unlock()
 	if before.Phase == now.Phase && slices.Equal(before.Lists, now.Lists) && slices.Equal(before.Deleted, now.Deleted) {
@@ -470,8 +483,8 @@ func (p *shardsFixture) configMap(ctx context.Context, name string, pvs []string
 	return cm
 }
 
-// reads adds ConfigMaps to the channel sources of a group.
-func reads(names ...string) func(*v1alpha1.ArchiveGroupSpec) {
+// fromConfigMaps adds ConfigMaps to the channel sources of a group.
+func fromConfigMaps(names ...string) func(*v1alpha1.ArchiveGroupSpec) {
 	return func(spec *v1alpha1.ArchiveGroupSpec) {
 		for _, name := range names {
 			spec.ChannelsFrom = append(spec.ChannelsFrom, v1alpha1.ChannelSource{ConfigMap: &v1alpha1.ConfigMapSource{Name: name}})

@@ -25,7 +25,7 @@ var _ = Describe("The shards reconciler", func() {
 		a := p.archiver(ctx)
 		p.group(ctx, "inline", "A:", 50, nil)
 		p.configMap(ctx, "pvs", pvNames("B:", 50), true)
-		p.group(ctx, "listed", "", 0, reads("pvs"))
+		p.group(ctx, "listed", "", 0, fromConfigMaps("pvs"))
 
 		Eventually(func() []string { return p.captured(ctx) }).Should(Equal(append(pvNames("A:", 50), pvNames("B:", 50)...)))
 		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
@@ -54,7 +54,7 @@ var _ = Describe("The shards reconciler", func() {
 		p.startEngines(ctx, "e1")
 		p.archiver(ctx)
 		cm := p.configMap(ctx, "pvs", pvNames("B:", 2000), true)
-		p.group(ctx, "listed", "", 0, reads("pvs"))
+		p.group(ctx, "listed", "", 0, fromConfigMaps("pvs"))
 		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
 		p.writes.quiet()
 		p.writes.reset()
@@ -154,7 +154,7 @@ var _ = Describe("The shards reconciler", func() {
 		p := newShardsFixture(ctx)
 		a := p.archiver(ctx)
 		cm := p.configMap(ctx, "pvs", pvNames("B:", 30), true)
-		p.group(ctx, "listed", "A:", 10, reads("pvs"))
+		p.group(ctx, "listed", "A:", 10, fromConfigMaps("pvs"))
 		url, query := "http://cf/ChannelFinder", "~tag=archive"
 		p.group(ctx, "found", "", 0, func(spec *v1alpha1.ArchiveGroupSpec) {
 			spec.ChannelsFrom = []v1alpha1.ChannelSource{{ChannelFinder: &v1alpha1.ChannelFinderSource{URL: url, Query: query}}}
@@ -192,7 +192,7 @@ var _ = Describe("The shards reconciler", func() {
 		p := newShardsFixture(ctx)
 		a := p.archiver(ctx)
 		cm := p.configMap(ctx, "pvs", []string{"B:0", "pva://B:1"}, true)
-		p.group(ctx, "listed", "A:", 1, reads("pvs"))
+		p.group(ctx, "listed", "A:", 1, fromConfigMaps("pvs"))
 		p.group(ctx, "group", "C:", 1, func(spec *v1alpha1.ArchiveGroupSpec) { spec.Provider = v1alpha1.ChannelAccess })
 		Eventually(func() []string { return p.captured(ctx) }).Should(Equal([]string{"A:0000", "B:0", "C:0000", "pva://B:1"}))
 

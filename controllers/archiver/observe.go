@@ -44,7 +44,7 @@ func (r *Reconciler) observe(ctx context.Context, a *v1alpha1.Archiver, live map
 	in.Pods, in.Shards = pods.Items, shards.Items
 	in.Mounts = failedMounts(ctx, r.API, in.Pods, in.Now)
 	if o := r.Outcomes.Get(name); o != nil {
-		in.Unplaced, in.Moving, in.Moves = o.Unplaced, o.Moving, o.Moves.Status()
+		in.Unplaced, in.Moving, in.Moves, in.Blind = o.Unplaced, o.Moving, o.Moves.Status(), o.Blind
 	}
 	return in, nil
 }

@@ -21,6 +21,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/placement"
 	"varve.dev/varve/controllers/render"
 )
 
@@ -50,6 +51,8 @@ type Input struct {
 	// Unplaced is the number of shards that have channels but no engine. Moving is the number
 	// of shards that move between two engines.
 	Unplaced, Moving int
+	// Blind are the engines that do not reach hosts that other engines reach.
+	Blind []placement.BlindEngine
 	// Moves is the progress of the shard moves. It is nil while no shard moves.
 	Moves *v1alpha1.MovesStatus
 

@@ -172,6 +172,30 @@ func TestConditionsFollowObservations(t *testing.T) {
 		}, v1alpha1.ConditionDegraded, "False AsExpected", ""},
 		{"an engine died", func(in *Input) { in.Fleet[0].Dead = true },
 			v1alpha1.ConditionDegraded, "True EngineLost", "1 engine is"},
+		{"an engine's clock is behind", func(in *Input) {
+			in.Fleet[0].Report.WrongClock = &report.WrongClock{OffsetSeconds: 362.4}
+		}, v1alpha1.ConditionDegraded, "True EngineClockWrong", "on the nodes of engines a (6 min behind); good times"},
+		{"two engines' clocks are ahead", func(in *Input) {
+			in.Fleet[1].Report.WrongClock = &report.WrongClock{OffsetSeconds: -13}
+			in.Fleet[0].Report.WrongClock = &report.WrongClock{OffsetSeconds: -3 * 86400}
+		}, v1alpha1.ConditionDegraded, "True EngineClockWrong", "engines a (3 days ahead), b (10 s ahead); good times"},
+		{"the clock of a dead engine", func(in *Input) {
+			in.Fleet[0].Dead, in.Fleet[0].Report.WrongClock = true, &report.WrongClock{OffsetSeconds: 362.4}
+		}, v1alpha1.ConditionDegraded, "True EngineLost", "1 engine is"},
+		{"samples are not sealed", func(in *Input) {
+			in.Fleet[0].Report.SealingLag = &report.SealingLag{Shards: 1, OldestSeconds: 7*3600 + 9, KeptSeconds: 86400}
+			in.Fleet[1].Report.SealingLag = &report.SealingLag{Shards: 3, OldestSeconds: 9*3600 + 3000, KeptSeconds: 86400}
+		}, v1alpha1.ConditionDegraded, "True SealingLags", "samples of 4 shards have been in the journal for more than 9 h, and no engine can put them into blocks; the journal keeps them for 24 h"},
+		{"a dead engine did not seal", func(in *Input) {
+			in.Fleet[0].Dead, in.Fleet[0].Report.SealingLag = true, &report.SealingLag{Shards: 1, OldestSeconds: 7 * 3600, KeptSeconds: 86400}
+		}, v1alpha1.ConditionDegraded, "True EngineLost", "1 engine is"},
+		{"a block is damaged", func(in *Input) {
+			in.Fleet[1].Report.Damaged = &report.Damaged{Objects: 1, First: "the block of A that begins at 2026-01-01T00:00:00Z"}
+		}, v1alpha1.ConditionDegraded, "True DataDamaged", "1 stored object is damaged: the block of A that begins at 2026-01-01T00:00:00Z (found by engine b); its samples are marked"},
+		{"two engines found damage", func(in *Input) {
+			in.Fleet[1].Report.Damaged = &report.Damaged{Objects: 1, First: "the block of A"}
+			in.Fleet[0].Report.Damaged = &report.Damaged{Objects: 3, First: "row 1/2 in the journal of shard 4"}
+		}, v1alpha1.ConditionDegraded, "True DataDamaged", "4 stored objects are damaged, the first one: row 1/2 in the journal of shard 4 (found by engine a)"},
 		{"too many circuits", func(in *Input) {
 			in.Fleet[0].Report.Circuits[0].Count = 7
 		}, v1alpha1.ConditionDegraded, "True TooManyCircuits", "engines have more than 8 connections to IOC 10.0.0.1:5064"},

@@ -2,6 +2,7 @@ package archiverstatus
 
 import (
 	"fmt"
+	"strings"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/report"
@@ -10,6 +11,9 @@ import (
 // blindPart is the limit from which an engine counts as blind: it cannot reach 1/blindPart or
 // more of the channels that it shares with another engine.
 const blindPart = 10
+
+// hostsShown is the maximum number of hosts in the message about a blind engine.
+const hostsShown = 5
 
 // blind returns a message about a blind engine, or "" if there is none. It compares the engines
 // of each shard in pairs. An engine is blind if it cannot reach many channels to which the other
@@ -68,4 +72,22 @@ func capturingReports(in *Input) map[int32]map[string]*report.Shard {
 		}
 	}
 	return out
+}
+
+// blindEngines returns a problem for the engines that do not reach hosts which other engines
+// reach. Its text is stable: it names the same engines and hosts until the engines see again.
+func blindEngines(in *Input) (all []problem) {
+	for _, b := range in.Blind {
+		hosts := "IOCs"
+		if len(b.Hosts) > 0 {
+			hosts = "IOCs " + strings.Join(b.Hosts[:min(len(b.Hosts), hostsShown)], ", ")
+		}
+		if more := len(b.Hosts) - hostsShown; more > 0 {
+			hosts += fmt.Sprintf(" and %d more", more)
+		}
+		all = append(all, problem{v1alpha1.ReasonEngineBlind, fmt.Sprintf(
+			"engine %s does not reach %s, which other engines reach: it gets no more shards, and shards that it does not see move away; check the network between its node and the IOCs",
+			b.Engine, hosts)})
+	}
+	return all
 }
