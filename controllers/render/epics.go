@@ -13,13 +13,8 @@ import (
 // covers, so that the image cannot change any of them.
 func epics(a *v1alpha1.Archiver) []*core.EnvVarApplyConfiguration {
 	e := &a.Spec.EPICS
-	// Broadcasts in a pod network do not reach IOCs.
-	auto := a.Spec.Engines.HostNetwork
-	if e.AutoAddrList != nil {
-		auto = *e.AutoAddrList
-	}
 	yesNo := "NO"
-	if auto {
+	if broadcastsSearches(a) {
 		yesNo = "YES"
 	}
 	vars := []*core.EnvVarApplyConfiguration{
@@ -34,6 +29,20 @@ func epics(a *v1alpha1.Archiver) []*core.EnvVarApplyConfiguration {
 		vars = append(vars, env("EPICS_CA_MAX_ARRAY_BYTES", strconv.FormatInt(e.MaxArrayBytes.Value(), 10)))
 	}
 	return vars
+}
+
+// broadcastsSearches reports whether engines broadcast searches. Broadcasts in a pod network do
+// not reach IOCs.
+func broadcastsSearches(a *v1alpha1.Archiver) bool {
+	if auto := a.Spec.EPICS.AutoAddrList; auto != nil {
+		return *auto
+	}
+	return a.Spec.Engines.HostNetwork
+}
+
+// searchesByUDP reports whether engines send searches by UDP.
+func searchesByUDP(a *v1alpha1.Archiver) bool {
+	return broadcastsSearches(a) || len(a.Spec.EPICS.CAAddrList) > 0 || len(a.Spec.EPICS.PVAAddrList) > 0
 }
 
 func env(name, value string) *core.EnvVarApplyConfiguration {

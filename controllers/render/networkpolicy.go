@@ -9,11 +9,15 @@ import (
 )
 
 // engineNetworkPolicy allows EPICS traffic, even in a namespace that denies traffic by
-// default. IOCs can have any address, and answer searches from any port to any port. Incoming
-// TCP connections are allowed only to the HTTP port.
+// default. IOCs can have any address, and answer searches from any port to any port. An engine
+// that only searches on name servers, by TCP, gets no datagrams. Incoming TCP connections are
+// allowed only to the HTTP port.
 func engineNetworkPolicy(a *v1alpha1.Archiver) *net.NetworkPolicyApplyConfiguration {
-	anyUDP := net.NetworkPolicyPort().WithProtocol(corev1.ProtocolUDP)
-	return networkPolicy(a, v1alpha1.ComponentEngine, httpPort(), anyUDP)
+	ingress := []*net.NetworkPolicyPortApplyConfiguration{httpPort()}
+	if searchesByUDP(a) {
+		ingress = append(ingress, net.NetworkPolicyPort().WithProtocol(corev1.ProtocolUDP))
+	}
+	return networkPolicy(a, v1alpha1.ComponentEngine, ingress...)
 }
 
 // retrievalNetworkPolicy allows all clients to read. Egress is open, because Cassandra can

@@ -5,8 +5,8 @@
 //	          ├─▶ K8ssandraCluster, or CassandraDatacenter   (managed Cassandra)
 //	          ├─▶ schema Job          (Cassandra)
 //	          ├─▶ volume claim        (embedded)
-//	          ├─▶ engines:   Deployment, headless Service, budget, network policy, autoscaler
-//	          ├─▶ retrieval: Deployment (Cassandra), Service, budget, network policy
+//	          ├─▶ engines:   Deployment, headless Service, PodDisruptionBudget, NetworkPolicy, autoscaler
+//	          ├─▶ retrieval: Deployment (Cassandra), Service, PodDisruptionBudget, NetworkPolicy
 //	          └─▶ ServiceMonitors     (where their CRD exists)
 //
 // Objects are apply configurations for server-side apply: they contain only the fields that the
@@ -27,7 +27,7 @@ type Input struct {
 	Image string
 	// HasServiceMonitor is set if the CRD ServiceMonitor of the Prometheus operator exists.
 	HasServiceMonitor bool
-	// Datacenter is the operator's knowledge of the managed datacenter.
+	// Datacenter is what the operator has observed of the managed Cassandra datacenter.
 	Datacenter Datacenter
 }
 
