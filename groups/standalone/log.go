@@ -8,50 +8,57 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// news records which messages apply, so that each is logged once.
-type news struct {
+// loggedMessages records which messages applied at the previous and at this compilation, so that
+// each message is logged once.
+type loggedMessages struct {
 	before, now map[string]bool
 }
 
 // isNew records that a message applies, and reports whether it did not apply before.
-func (n *news) isNew(message string) bool {
-	n.now[message] = true
-	return !n.before[message]
+func (m *loggedMessages) isNew(message string) bool {
+	m.now[message] = true
+	return !m.before[message]
 }
 
 // logProblems logs problems, each one once for as long as it persists.
 func (d *Driver) logProblems() {
-	n := &news{before: d.logged, now: map[string]bool{}}
+	m := &loggedMessages{before: d.logged, now: map[string]bool{}}
 	for _, err := range d.files.Errors {
-		if n.isNew(err.Error()) {
+		if m.isNew(err.Error()) {
 			d.Log.Error("a manifest is invalid; its last valid content and all other groups stay in effect", "err", err)
 		}
 	}
+	for _, text := range d.files.Warnings {
+		if m.isNew(text) {
+			d.Log.Warn("a manifest is probably not what is meant", "problem", text)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.compiled.Groups)) {
-		d.logGroup(n, name, d.compiled.Groups[name])
+		d.logGroup(m, name, d.compiled.Groups[name])
 	}
 	for i := range d.files.Groups {
 		g := &d.files.Groups[i]
 		name := g.Namespace + "/" + g.Name
 		if c := d.compiled.Groups[name]; c != nil && c.Retention {
-			if text := compile.Describe(&g.Spec); n.isNew(name + text) {
+			if text := compile.Describe(&g.Spec); m.isNew(name + text) {
 				d.Log.Info("retention applied", "group", name, "kept", text)
 			}
 		}
-		if g.Spec.DeletionPolicy == v1alpha1.DeleteData && n.isNew(name+" deletionPolicy") {
+		if g.Spec.DeletionPolicy == v1alpha1.DeleteData && m.isNew(name+" deletionPolicy") {
 			d.Log.Warn("deletionPolicy Delete works only in a cluster; here data stays when the group is removed", "group", name)
 		}
 	}
-	d.logged = n.now
+	d.logged = m.now
 }
 
-func (d *Driver) logGroup(n *news, name string, g *compile.Group) {
-	if g.Expired && n.isNew(name) {
+// logGroup logs what applies to a group: its expiry, problems and conflicts.
+func (d *Driver) logGroup(m *loggedMessages, name string, g *compile.Group) {
+	if g.Expired && m.isNew(name) {
 		d.Log.Info("the group has expired and is no longer captured; its data stays", "group", name)
 	}
 	for _, p := range g.Problems {
 		switch {
-		case !n.isNew(name + p.PV + p.Message):
+		case !m.isNew(name + p.PV + p.Message):
 		case p.PV == "":
 			d.Log.Warn("a group cannot be archived as requested", "group", name, "problem", p.Message)
 		default:
@@ -59,14 +66,14 @@ func (d *Driver) logGroup(n *news, name string, g *compile.Group) {
 		}
 	}
 	for _, c := range g.Conflicts {
-		if n.isNew(name + c.PV) {
+		if m.isNew(name + c.PV) {
 			d.Log.Warn("a PV is in several groups; the settings that keep more are used", "pv", c.PV, "groups", c.Groups)
 		}
-		if c.DifferentProviders && n.isNew(name+c.PV+" provider") {
+		if c.DifferentProviders && m.isNew(name+c.PV+" provider") {
 			d.Log.Warn("groups request a PV by different providers; the provider of the first group is used", "pv", c.PV, "groups", c.Groups, "provider", c.Provider.String())
 		}
 	}
-	if more := g.MoreProblems + g.MoreConflicts; more > 0 && n.isNew(name+" more") {
+	if more := g.MoreProblems + g.MoreConflicts; more > 0 && m.isNew(name+" more") {
 		d.Log.Warn("further problems are not logged", "group", name, "problems", g.MoreProblems, "conflicts", g.MoreConflicts)
 	}
 }

@@ -8,10 +8,14 @@ package standalone
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
 
 	"varve.dev/varve/engine"
@@ -30,15 +34,56 @@ type Driver struct {
 	// Apply receives every assignment. It always contains all shards, all sealed by this engine.
 	Apply func(engine.Assignment)
 	Log   *slog.Logger
+	// Registerer receives the metrics. It may be nil.
+	Registerer prometheus.Registerer
+
+	mu       sync.Mutex
+	warnings []string // guarded by mu
 
 	files    manifest.Result
 	finder   *channelfinder.Poller
 	compiled compile.Result
 	logged   map[string]bool // messages that were logged and still apply
+	problems *prometheus.GaugeVec
+}
+
+// Warnings returns the errors in the manifests and the warnings about them, until they are mended.
+func (d *Driver) Warnings() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.warnings)
+}
+
+// maxWarnings limits Warnings, because users read them as a whole.
+const maxWarnings = 20
+
+// publishProblems makes the problems of the files known to Warnings and to the metrics.
+func (d *Driver) publishProblems() {
+	var list []string
+	for _, err := range d.files.Errors {
+		list = append(list, "a manifest is invalid; its last valid content stays in effect: "+err.Error())
+	}
+	list = append(list, d.files.Warnings...)
+	if n := len(list) - maxWarnings; n > 0 {
+		list = append(list[:maxWarnings:maxWarnings], fmt.Sprintf("there are %d more problems like these: see the log", n))
+	}
+	d.mu.Lock()
+	d.warnings = list
+	d.mu.Unlock()
+	if d.problems != nil {
+		d.problems.WithLabelValues("error").Set(float64(len(d.files.Errors)))
+		d.problems.WithLabelValues("warning").Set(float64(len(d.files.Warnings)))
+	}
 }
 
 // Run applies the groups, and repeats it after each change, until ctx ends.
 func (d *Driver) Run(ctx context.Context) {
+	if d.Registerer != nil {
+		d.problems = promauto.With(d.Registerer).NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "varve", Subsystem: "manifest", Name: "problems",
+			Help: "Errors in the manifests, whose last valid content stays in effect, and warnings about them.",
+		}, []string{"severity"})
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	client := channelfinder.NewClient()
 	defer client.Close()
@@ -93,12 +138,13 @@ func (d *Driver) apply() time.Time {
 	channels := 0
 	a := make(engine.Assignment, d.Archive.Shards)
 	for shard := range d.Archive.Shards {
-		a[shard] = engine.Shard{Channels: d.compiled.Assignment[shard], Seal: true}
+		a[shard] = engine.Shard{Channels: d.compiled.Assignment[shard], Seal: true, MarkRemoved: true}
 		channels += len(d.compiled.Assignment[shard])
 	}
 	d.Apply(a)
 	d.Log.Info("groups applied", "groups", len(d.files.Groups), "channels", channels, "errors", len(d.files.Errors))
 	d.logProblems()
+	d.publishProblems()
 	return d.compiled.NextExpiry
 }
 

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/store"
@@ -25,6 +28,8 @@ import (
 type fixture struct {
 	t   *testing.T
 	dir string
+
+	driver *Driver
 
 	mu      sync.Mutex
 	applied string // names of the captured PVs, sorted, with their tiers except forever
@@ -90,7 +95,8 @@ func start(t *testing.T) *fixture {
 	p := &fixture{t: t, dir: t.TempDir()}
 	p.group("one", "", "SR:B", "SR:A")
 	ctx, cancel := context.WithCancel(t.Context())
-	d := &Driver{Path: p.dir, Archive: compile.Archive{Shards: 8}, Apply: p.apply, Log: slog.New(slog.NewTextHandler(p, nil))}
+	d := &Driver{Path: p.dir, Archive: compile.Archive{Shards: 8}, Apply: p.apply, Log: slog.New(slog.NewTextHandler(p, nil)), Registerer: prometheus.NewRegistry()}
+	p.driver = d
 	done := make(chan struct{})
 	go func() { d.Run(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done })
@@ -219,4 +225,34 @@ func TestRetentionFollowsTheFile(t *testing.T) {
 	p.eventually("SR:A/7d SR:B/1y", "raw samples are kept for 1y, rollups of 1m for 2y")
 	p.group("one", "", "SR:A", "SR:B")
 	p.eventually("SR:A SR:B", "")
+}
+
+// TestProblemsShowUntilTheyAreMended checks that a broken edit is visible for as long as it lasts.
+func TestProblemsShowUntilTheyAreMended(t *testing.T) {
+	p := start(t)
+	if w := p.driver.Warnings(); len(w) > 0 {
+		t.Errorf("warnings of valid files: %v", w)
+	}
+	p.group("one", "  sampling: {mode: Often}\n", "SR:X")
+	p.eventually("SR:A SR:B", "one.yaml")
+	p.await("the broken edit is in the warnings", func() bool {
+		w := p.driver.Warnings()
+		return len(w) == 1 && strings.Contains(w[0], "one.yaml")
+	})
+	var m dto.Metric
+	if err := p.driver.problems.WithLabelValues("error").Write(&m); err != nil || m.GetGauge().GetValue() != 1 {
+		t.Errorf("the metric is %v: %v", &m, err)
+	}
+	p.group("one", "", "SR:B")
+	p.eventually("SR:B", "")
+	p.await("no warning is left", func() bool { return len(p.driver.Warnings()) == 0 })
+}
+
+func (p *fixture) await(what string, is func() bool) {
+	p.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("not true: %s", what)
+		}
+	}
 }
