@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"varve.dev/varve/config/samples"
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/capture"
@@ -28,10 +29,11 @@ func newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Archive a simulated IOC and print the progress",
-		Long: `Starts a simulated IOC and archives its PVs with the groups in config/samples. It stops
-after --seconds (default: the environment variable DEMO_SECONDS), or on Ctrl-C.`,
+		Long: `Starts a simulated IOC and archives its PVs, with groups that are part of the program (in
+its source: config/samples). It stops after --seconds (default: the environment variable
+DEMO_SECONDS), or on Ctrl-C.`,
 		Example: `  varve demo --seconds 30
-  varve demo --file config/samples --data demo-data`,
+  varve demo --file my-groups --data demo-data`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -44,7 +46,7 @@ after --seconds (default: the environment variable DEMO_SECONDS), or on Ctrl-C.`
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "config/samples", "file or directory with ArchiveGroups")
+	f.StringVarP(&o.file, "file", "f", "", "file or directory with other ArchiveGroups (default: those of the program)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
 	f.IntVar(&sim.Channels, "channels", sim.Channels, "number of simulated PVs of each kind")
 	f.Float64Var(&sim.Rate, "rate", sim.Rate, "updates per second and PV")
@@ -72,17 +74,21 @@ func demo(ctx context.Context, out io.Writer, o *standaloneOptions, sim ioc.Conf
 	o.ca, o.pva = ca.Config{}, pva.Config{}
 	o.ca.AddrList = []string{srv.Addr().String()}
 	o.pva.NameServers = []string{srv.PVAAddr().String()}
+	groups := o.file
+	if o.file == "" {
+		groups = "its sample groups"
+		dir, err := writeSamples()
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		o.file = dir
+	}
 	arch, err := openStandalone(ctx, o)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, `Simulated IOC at %s; archiving %s into %s
-
-  read samples   bin/varve get SIM:SINE:0000 --from -1m
-  see channels   bin/varve status
-  in a browser   %s/
-
-`, srv.Addr(), o.file, o.storage.where(), arch.url())
+	fmt.Fprint(out, demoHints(srv.Addr().String(), groups, o.storage.where(), arch.url()))
 
 	iocCtx, stopIOC := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopIOC()
@@ -94,6 +100,35 @@ func demo(ctx context.Context, out io.Writer, o *standaloneOptions, sim ioc.Conf
 	wg.Wait()
 	summarize(out, arch.Summary())
 	return err
+}
+
+// writeSamples writes the sample groups to a temporary directory, which the caller removes. The
+// archiver watches files.
+func writeSamples() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "varve-demo-"); err != nil {
+		return "", fmt.Errorf("writing the sample groups: %w", err)
+	}
+	if err = os.CopyFS(dir, samples.Groups); err != nil {
+		_ = os.RemoveAll(dir)
+		return "", fmt.Errorf("writing the sample groups: %w", err)
+	}
+	return dir, nil
+}
+
+// demoHints tells the user what to do while the demo runs at a URL. The commands have the name by
+// which the user has started this one.
+func demoHints(ioc, groups, store, url string) string {
+	flag := ""
+	if url != defaultURL {
+		flag = " --url " + url
+	}
+	return fmt.Sprintf(`Simulated IOC at %[1]s; archiving %[2]s into %[3]s
+
+  read samples   %[4]s get SIM:SINE:0000 --from -1m%[5]s
+  see channels   %[4]s status%[5]s
+  in a browser   %[6]s/
+
+`, ioc, groups, store, os.Args[0], flag, url)
 }
 
 // progress prints a line every two seconds.

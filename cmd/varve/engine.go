@@ -117,6 +117,7 @@ func openEngine(o *engineOptions) (_ *enginePod, err error) {
 		}
 	}()
 	reg := newRegistry()
+	o.useClock(o.log)
 	api, err := p.openPod(&o.clusterOptions, o.listen, &o.storage, reg, o.log)
 	if err != nil {
 		return nil, err
@@ -139,14 +140,15 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 			mux.Handle("GET "+report.Path, p.agent)
 			peer.NewHandler(p.engine, p.engine.Busy, reg).Register(mux)
 		},
-		Gatherer: reg, Metrics: serve.NewMetrics(reg), Ready: p.agent.Ready, Version: version(), Now: time.Now, Log: p.opts.log,
+		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg), Ready: p.agent.Ready, Warnings: p.engine.Capture().Problems,
+		Version: version(), Now: time.Now, Log: p.opts.log,
 	}
 	if p.opts.retrieval {
 		cfg.Reader = &query.Reader{
 			Store: p.store, Recent: p.engine, Shards: p.engine.Shards(),
 			Captured: func() iter.Seq[string] { return p.engine.Capture().Names() },
 		}
-		cfg.Channels = p.engine
+		cfg.Channels, cfg.Reads = p.engine, readsBesideCapturing
 	}
 	p.handler, err = serve.New(cfg)
 	return err

@@ -1,205 +1,199 @@
 package main
 
 import (
-	"encoding/json"
+	"bufio"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"varve.dev/varve/engine/moment"
+	"varve.dev/varve/engine/serve/stream"
 )
 
-func newGet() *cobra.Command {
-	var c client
-	var from, to, format string
-	cmd := &cobra.Command{
-		Use:   "get PV",
-		Short: "Read the samples of a PV",
-		Long: `Prints the samples of a PV in a time range, starting with the last sample before the
-range, together with the marks that explain gaps.
+// getOptions are the flags of `varve get`.
+type getOptions struct {
+	client
+	analysis
+	from, to, at string
+	last         int
+	format       format
+}
 
-A time is in ISO 8601 format, in local time if it has no zone, or relative to now:
--10m, -2h, -7d.`,
+func newGet() *cobra.Command {
+	o := getOptions{format: tableFormat}
+	cmd := &cobra.Command{
+		Use:   "get PV...",
+		Short: "Read the samples of PVs",
+		Long: `Prints the samples of PVs in a time range. It starts with the last sample before the range,
+and shows the marks that explain gaps. A PV may be a pattern with * and ?, and may have a
+post-processor: mean_60(PV).
+
+A time is relative to now (-10m, -2h, -7d, -1mo), a date or a time of day (yesterday, 14:00,
+2026-03-01, 2026-03-01T08:00), or seconds since 1970. A time without a zone is in local time; it
+may end in Z, +01:00 or a name such as Europe/Paris. Tables are in local time, CSV and JSON in
+UTC.`,
 		Example: `  varve get SR01-VA:PRES-01 --from -1h
-  varve get SR01-VA:PRES-01 --from 2026-03-01T08:00:00+01:00 --to 2026-03-01T09:00:00+01:00 --format csv
-  varve get SR01-VA:PRES-01 --from -7d --format json --url http://archiver:17665`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			now := time.Now()
-			q := url.Values{"pv": {args[0]}}
-			for name, text := range map[string]string{"from": from, "to": to} {
-				t, err := parseTime(text, now)
-				if err != nil {
-					return fmt.Errorf("--%s: %w", name, err)
-				}
-				q.Set(name, t.UTC().Format(time.RFC3339Nano))
+  varve get SR01-VA:PRES-01 SR01-VA:PRES-02 'SR02-VA:*' --at yesterday
+  varve get SR01-VA:PRES-01 --last 10
+  varve get SR:I SR:LIFETIME --align 1s --fill mean --format csv
+  varve get SR01-VA:PRES-01 --from -1d --where 'SR:I > 0.5'
+  varve get 'mean_60(SR01-VA:PRES-01)' --from 08:00 --to 09:00 --format csv
+  varve get SR01-VA:PRES-01 --from -7d --format json --url archiver:17665`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("the name of a PV is required: varve get PV")
 			}
-			return c.get(cmd, q, format)
+			return nil
 		},
+		ValidArgsFunction: o.completePVs,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args, time.Now()) },
 	}
-	c.add(cmd)
+	o.add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&from, "from", "-1h", "start of the time range")
-	f.StringVar(&to, "to", "now", "end of the time range")
-	f.StringVar(&format, "format", "table", "output format: table, csv or json")
+	f.StringVar(&o.from, "from", "-1h", "start of the time range")
+	f.StringVar(&o.to, "to", "now", "end of the time range")
+	f.StringVar(&o.at, "at", "", "print the value at this time instead of a time range")
+	f.IntVar(&o.last, "last", 0, "print the last samples up to --to, this number of them")
+	o.addFlags(cmd)
+	addFormat(cmd, &o.format)
 	return cmd
 }
 
-// parseTime parses a time as documented in the help text.
-func parseTime(text string, now time.Time) (time.Time, error) {
-	if text == "now" {
-		return now, nil
+// run reads and prints all PVs.
+func (o *getOptions) run(cmd *cobra.Command, args []string, now time.Time) error {
+	span, err := o.span(cmd, moment.Parser{Now: now, Zone: time.Local})
+	if err != nil {
+		return err
 	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n float64
-		if _, err := fmt.Sscanf(days+"\n", "%g\n", &n); err == nil {
-			return now.Add(time.Duration(n * 24 * float64(time.Hour))), nil
+	targets, single, err := o.targets(cmd, args)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(cmd.OutOrStdout())
+	if o.align != "" {
+		return cmp.Or(o.printAligned(cmd, targets, span, out), out.Flush())
+	}
+	p := o.printer(cmd, out, single)
+	for i := range targets {
+		if err = o.read(cmd, &targets[i], span, p); err != nil {
+			break
 		}
 	}
-	if d, err := time.ParseDuration(text); err == nil {
-		return now.Add(d), nil
+	if err == nil {
+		err = p.close()
 	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
+	if flushErr := out.Flush(); err == nil {
+		err = flushErr
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
+	return err
+}
+
+// timeSpan is a time range. At the command line, one time stands for a range of no length.
+type timeSpan struct{ from, to time.Time }
+
+func (s timeSpan) query(pv string) string {
+	return url.Values{"pv": {pv}, "from": {utc(s.from)}, "to": {utc(s.to)}}.Encode()
+}
+
+// span returns the time range that the flags describe. With --last its start is not known yet.
+func (o *getOptions) span(cmd *cobra.Command, p moment.Parser) (span timeSpan, err error) {
+	if err := cmp.Or(o.checkTimes(cmd.Flags().Changed), o.check(cmd.Flags().Changed)); err != nil {
+		return span, err
+	}
+	if cmd.Flags().Changed("at") {
+		if span.to, err = p.Parse(o.at); err != nil {
+			return span, fmt.Errorf("--at: %w", err)
 		}
+		return timeSpan{span.to, span.to}, nil
 	}
-	return time.Time{}, fmt.Errorf("%q is neither a time such as 2026-03-01T08:00:00+01:00 nor a relative time such as -10m", text)
+	if span.from, err = p.Parse(o.from); err != nil {
+		return span, fmt.Errorf("--from: %w", err)
+	}
+	if span.to, err = p.Parse(o.to); err != nil {
+		return span, fmt.Errorf("--to: %w", err)
+	}
+	if span.from.After(span.to) && o.last == 0 {
+		return span, fmt.Errorf("--from: %s is %s, which is after --to, %s", o.from, span.from.Format(clockLayout), span.to.Format(clockLayout))
+	}
+	return span, nil
 }
 
-// apiSample and apiMark are JSON types of /api/v1.
-type apiSample struct {
-	Time             time.Time
-	Value            json.RawMessage
-	Severity, Status string
-}
-
-type apiMark struct {
-	Time, End          time.Time
-	Kind, Reason, Text string
-	Count              uint64
-}
-
-func (m apiMark) String() string {
-	s := m.Kind
+// checkTimes returns an error if the flags with times exclude each other.
+func (o *getOptions) checkTimes(given func(flag string) bool) error {
 	switch {
-	case m.Count > 0:
-		s += fmt.Sprintf(" %d samples (%s)", m.Count, m.Reason)
-	case m.Reason != "":
-		s += fmt.Sprintf(" an unknown number of samples (%s)", m.Reason)
+	case given("at") && (given("from") || given("to") || given("last")):
+		return errors.New("--at is one time; it cannot be combined with --from, --to or --last")
+	case given("last") && given("from"):
+		return errors.New("--last counts back from --to; it cannot be combined with --from")
+	case given("last") && (o.last < 1 || o.last > maxLast):
+		return fmt.Errorf("--last: %d is not between 1 and %d", o.last, maxLast)
 	}
-	if !m.End.IsZero() {
-		s += " until " + m.End.Local().Format(clockLayout)
-	}
-	if m.Text != "" {
-		s += " " + m.Text
-	}
-	return s
-}
-
-const clockLayout = "2006-01-02 15:04:05.000000000"
-
-func (c *client) get(cmd *cobra.Command, q url.Values, format string) error {
-	printer, ok := printers[format]
-	if !ok {
-		return fmt.Errorf("--format: %q is not table, csv or json", format)
-	}
-	var marks struct{ Marks []apiMark }
-	if format != "json" {
-		if err := c.decode(cmd, "/api/v1/marks?"+q.Encode(), &marks); err != nil {
-			return err
-		}
-	}
-	answer, err := c.open(cmd, "/api/v1/samples?"+q.Encode())
-	if err != nil {
-		return err
-	}
-	defer answer.Close()
-	return printer(cmd.OutOrStdout(), answer, marks.Marks)
-}
-
-var printers = map[string]func(io.Writer, io.Reader, []apiMark) error{
-	"json":  func(w io.Writer, r io.Reader, _ []apiMark) error { _, err := io.Copy(w, r); return err },
-	"csv":   printCSV,
-	"table": printTable,
-}
-
-func printCSV(w io.Writer, r io.Reader, _ []apiMark) error {
-	fmt.Fprintln(w, "time,value,severity,status")
-	return eachSample(r, func(s apiSample) error {
-		_, err := fmt.Fprintf(w, "%s,%s,%s,%s\n", s.Time.Format(time.RFC3339Nano), quoteCSV(text(s.Value)), s.Severity, s.Status)
-		return err
-	})
-}
-
-func quoteCSV(s string) string {
-	if strings.ContainsAny(s, ",\"\n\r") {
-		return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
-	}
-	return s
-}
-
-func printTable(w io.Writer, r io.Reader, marks []apiMark) error {
-	markUntil := func(t time.Time) {
-		for len(marks) > 0 && (t.IsZero() || !marks[0].Time.After(t)) {
-			fmt.Fprintf(w, "%-29s  -- %s\n", marks[0].Time.Local().Format(clockLayout), marks[0])
-			marks = marks[1:]
-		}
-	}
-	n := 0
-	err := eachSample(r, func(s apiSample) error {
-		markUntil(s.Time)
-		n++
-		_, err := fmt.Fprintf(w, "%-29s  %-20s  %-8s  %s\n", s.Time.Local().Format(clockLayout), text(s.Value), s.Severity, s.Status)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	markUntil(time.Time{})
-	fmt.Fprintf(w, "%d samples\n", n)
 	return nil
 }
 
-// text returns a value without the quotes of a string.
-func text(v json.RawMessage) string {
-	var s string
-	if json.Unmarshal(v, &s) == nil {
-		return s
+// read reads and prints one PV.
+func (o *getOptions) read(cmd *cobra.Command, t *target, span timeSpan, p printer) (err error) {
+	if o.last > 0 {
+		if span.from, err = o.startOfLast(cmd, t.pv, span.to); err != nil {
+			return o.explain(cmd, t.pv, err)
+		}
 	}
-	return string(v)
+	marks := struct{ Marks []apiMark }{}
+	if o.format == tableFormat && !span.isMoment() && t.op == nil && o.where == "" {
+		if err := o.decode(cmd, "/api/v1/marks?"+span.query(t.pv), &marks); err != nil {
+			return o.explain(cmd, t.pv, err)
+		}
+	}
+	path := o.samplesPath(t.pv, span)
+	if t.op != nil {
+		path = "/retrieval/data/getData.json?" + span.query(t.text)
+	}
+	resp, err := o.open(cmd, path)
+	if err != nil {
+		return o.explain(cmd, t.pv, err)
+	}
+	defer resp.Body.Close()
+	if err := p.series(t, marks.Marks, resp.Body); err != nil {
+		return err
+	}
+	warnIfIncomplete(cmd.ErrOrStderr(), resp.Header.Get(stream.CompleteUntil))
+	warnIfLost(cmd.ErrOrStderr(), cmp.Or(resp.Header.Get(stream.LostSamples), resp.Trailer.Get(stream.LostSamples)))
+	return nil
 }
 
-// eachSample calls f for each sample in an answer of /api/v1/samples, as it arrives.
-func eachSample(r io.Reader, f func(apiSample) error) error {
-	dec := json.NewDecoder(r)
-	for {
-		tok, err := dec.Token()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading the answer: %w", err)
-		}
-		if tok != "samples" {
-			continue
-		}
-		if _, err := dec.Token(); err != nil { // the opening bracket
-			return fmt.Errorf("reading the answer: %w", err)
-		}
-		for dec.More() {
-			var s apiSample
-			if err := dec.Decode(&s); err != nil {
-				return fmt.Errorf("reading the answer: %w", err)
-			}
-			if err := f(s); err != nil {
-				return err
-			}
-		}
+func (s timeSpan) isMoment() bool { return s.from.Equal(s.to) }
+
+// explain replaces the error about a PV that the archive does not know by one with similar names.
+func (o *getOptions) explain(cmd *cobra.Command, pv string, err error) error {
+	var status statusError
+	if !errors.As(err, &status) || status.code != http.StatusNotFound || !strings.Contains(status.text, "unknown PV") {
+		return err
+	}
+	return fmt.Errorf("unknown PV %s; %s", printable(pv), suggest(pv, o.nearest(cmd, pv)))
+}
+
+// warnIfIncomplete prints up to which time an answer is complete. until is the time in the header of
+// the answer, which is empty if no sample is missing.
+func warnIfIncomplete(w io.Writer, until string) {
+	if until == "" {
+		return
+	}
+	if t, err := time.Parse(time.RFC3339Nano, until); err == nil {
+		until = t.Local().Format(clockLayout)
+	}
+	fmt.Fprintf(w, "The newest samples are missing: an engine does not answer, or is behind. The samples are complete until %s. Try again later.\n", until)
+}
+
+// warnIfLost prints how many samples an answer leaves out, unless n is empty.
+func warnIfLost(w io.Writer, n string) {
+	if n != "" {
+		fmt.Fprintf(w, "%s samples are lost, because stored blocks are damaged. Run `varve store check` on the archive.\n", n)
 	}
 }

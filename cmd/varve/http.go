@@ -13,12 +13,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
+// How many reads of samples a process serves at a time. A read takes up to some ten MiB. In a
+// process that captures, the memory belongs to samples on their way to the store.
+const (
+	readsAtOnce          = 32
+	readsBesideCapturing = 8
+)
+
+// maxHeader bounds the header of a request, and with it the URL: the names of 1,000 PVs take about
+// 60 KiB.
+const maxHeader = 256 << 10
+
 // serveHTTP serves HTTP until stop is called. stop keeps answering new requests for linger,
 // without keep-alive, and then waits at most patience for requests in flight. serveHTTP calls
 // failed if serving ends before stop.
 func serveHTTP(l net.Listener, h http.Handler, log *slog.Logger, failed func(error)) (stop func(linger, patience time.Duration)) {
 	srv := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan struct{})

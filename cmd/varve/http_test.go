@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pipes is an in-process listener.
+// pipes is a listener in memory. dial opens a connection to it.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -43,8 +43,8 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// TestAStoppingPodStillAnswersForAWhile checks that a stopping pod still answers, because a
-// Service sends requests to it until all nodes have updated their endpoints.
+// TestAStoppingPodStillAnswersForAWhile checks that a stopping pod answers new requests for 5 s
+// more, because a Service sends requests to it until all nodes have updated their endpoints.
 func TestAStoppingPodStillAnswersForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -74,10 +74,10 @@ func TestAStoppingPodStillAnswersForAWhile(t *testing.T) {
 			t.Errorf("4 s after the stop: connection closes %v, error %v; the next request must go to another pod", closes, err)
 		}
 		if _, err := get("/slow"); err != nil {
-			t.Errorf("a request in flight when the listener closed: %v", err)
+			t.Errorf("a request that was in flight when the listener closed fails: %v", err)
 		}
 		if _, err := get("/"); err == nil {
-			t.Error("14 s after the stop, it still answers")
+			t.Error("14 s after the stop, the pod still answers")
 		}
 	})
 }

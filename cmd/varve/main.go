@@ -15,8 +15,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
+	_ "time/tzdata" // the names of time zones, because the image has no files of them
 
 	"github.com/spf13/cobra"
 )
@@ -53,30 +53,14 @@ func newRoot() *cobra.Command {
   varve schema           create the tables in Cassandra
   varve retention plan   predict the effect of a new retention
   varve store check      find corrupt or inconsistent data
+  varve completion       complete commands, PV names and flags in your shell
 
 In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newEngine(), newRetrieval(), newOperator())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newEngine(), newRetrieval(), newOperator(), newVersion())
 	return root
-}
-
-// version returns the version of the module, or the commit that it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return "devel"
 }
 
 // logFlags are the log flags of long-running commands.

@@ -13,6 +13,8 @@ import (
 
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/ca"
+	epics "varve.dev/varve/engine/client"
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/pva"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/spool"
@@ -26,14 +28,17 @@ type pipelineOptions struct {
 	diskWarnOnly      bool
 	spool             string
 	flush, checkpoint time.Duration
+	checkQuiet        time.Duration
 	storage           storageOptions
+	alone             bool // no other engine takes over when this one stops
+	clock             *clock.Clock
 	ca                ca.Config
 	pva               pva.Config
 }
 
 // pipelineDefaults returns the default options.
 func pipelineDefaults() pipelineOptions {
-	return pipelineOptions{memory: 1 << 30, spoolSize: 10 << 30, flush: 500 * time.Millisecond, checkpoint: 15 * time.Minute, diskKeep: "1d"}
+	return pipelineOptions{memory: 1 << 30, spoolSize: 10 << 30, flush: 500 * time.Millisecond, checkpoint: 15 * time.Minute, checkQuiet: epics.DefaultCheckEvery, diskKeep: "1d"}
 }
 
 func (o *pipelineOptions) add(f *pflag.FlagSet) {
@@ -47,6 +52,7 @@ func (o *pipelineOptions) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.diskWarnOnly, "disk-warn-only", o.diskWarnOnly, "near the disk limit, delete nothing and only warn")
 	f.DurationVar(&o.flush, "flush", o.flush, "maximum time before a sample is sent to the store")
 	f.DurationVar(&o.checkpoint, "checkpoint", o.checkpoint, "time between writes of samples into blocks")
+	f.DurationVar(&o.checkQuiet, "check-quiet", o.checkQuiet, "how long a connected PV may have no update before its value is read, to find dead subscriptions (0: never)")
 	o.storage.add(f)
 }
 
@@ -54,13 +60,19 @@ func (o *pipelineOptions) add(f *pflag.FlagSet) {
 const leastDiskLimit = 128 << 20
 
 func (o *pipelineOptions) check() error {
+	if err := o.checkTimes(); err != nil {
+		return err
+	}
 	switch {
-	case o.flush < 10*time.Millisecond || o.flush > time.Minute:
-		return fmt.Errorf("--flush: %v is not between 10ms and 1m", o.flush)
-	case o.checkpoint < time.Second || o.checkpoint > 6*time.Hour:
-		return fmt.Errorf("--checkpoint: %v is not between 1s and 6h", o.checkpoint)
 	case o.memory < 16<<20:
 		return fmt.Errorf("--memory: %v is less than 16Mi", &o.memory)
+	}
+	return o.checkDisk()
+}
+
+// checkDisk checks the flags about the disk and the store.
+func (o *pipelineOptions) checkDisk() error {
+	switch {
 	case o.spoolSize < spool.MinSize:
 		return fmt.Errorf("--spool-size: %v is less than 64Mi", &o.spoolSize)
 	case o.diskLimit != 0 && o.diskLimit < leastDiskLimit:
@@ -69,6 +81,18 @@ func (o *pipelineOptions) check() error {
 		return fmt.Errorf("--disk-keep: %v is less than 1d", &o.diskKeep)
 	case o.spool != "" && o.storage.locked():
 		return errors.New("--spool requires --cassandra: an archive in --data is already on a local disk")
+	}
+	return o.storage.check()
+}
+
+func (o *pipelineOptions) checkTimes() error {
+	switch {
+	case o.flush < 10*time.Millisecond || o.flush > time.Minute:
+		return fmt.Errorf("--flush: %v is not between 10ms and 1m", o.flush)
+	case o.checkpoint < time.Second || o.checkpoint > 6*time.Hour:
+		return fmt.Errorf("--checkpoint: %v is not between 1s and 6h", o.checkpoint)
+	case o.checkQuiet != 0 && (o.checkQuiet < 10*time.Second || o.checkQuiet > 24*time.Hour):
+		return fmt.Errorf("--check-quiet: %v is neither 0 nor between 10s and 24h", o.checkQuiet)
 	}
 	return nil
 }
@@ -81,8 +105,16 @@ func (o *pipelineOptions) readEnvironment() (err error) {
 	if o.pva, err = pva.ConfigFromEnv(os.LookupEnv); err != nil {
 		return err
 	}
+	o.ca.CheckEvery, o.pva.CheckEvery = o.checkQuiet, o.checkQuiet
 	o.pva.MaxArrayBytes = o.ca.MaxArrayBytes // pvAccess has no variable of its own
 	return nil
+}
+
+// useClock makes the program compare the clock of this machine with others. It must be called
+// before the store is opened, whose TTLs depend on it.
+func (o *pipelineOptions) useClock(log *slog.Logger) {
+	o.clock = clock.New(clock.Config{Boot: clock.SinceBoot, Log: log})
+	o.storage.earliest = o.clock.Earliest
 }
 
 // openSpool opens the spool if --spool is set.
@@ -100,18 +132,22 @@ func (r *resources) openSpool(o *pipelineOptions, shards int, reg prometheus.Reg
 	return nil
 }
 
+// receiveShare is the part of --memory that circuits may use in addition to receive frames.
+const receiveShare = 4
+
 // newPipeline starts the protocol clients and returns an engine that writes to r.store.
 func (r *resources) newPipeline(o *pipelineOptions, shards int, reg prometheus.Registerer, log *slog.Logger) (*engine.Engine, error) {
 	if err := r.openSpool(o, shards, reg, log); err != nil {
 		return nil, err
 	}
-	if err := r.openSources(o.ca, o.pva, reg, log); err != nil {
+	receive := epics.NewReceiveMemory(int(o.memory)/receiveShare, o.ca.MaxArrayBytes)
+	if err := r.openSources(o.ca, o.pva, receive, reg, log); err != nil {
 		return nil, err
 	}
 	return engine.New(engine.Options{
 		Store: r.store, Sources: r.sources, Shards: shards, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
 		DiskLimit: int64(o.diskLimit), DiskKeep: o.diskKeep.duration(), DiskWarnOnly: o.diskWarnOnly, Reclaim: o.storage.reclaim(),
-		Spool: r.spool, Exclusive: o.storage.locked(), Registerer: reg, Log: log,
+		Spool: r.spool, Exclusive: o.storage.locked(), Alone: o.alone, Clock: o.clock, Registerer: reg, Log: log,
 	}), nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"varve.dev/varve/engine/pva"
 	"varve.dev/varve/engine/spool"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/wire"
 )
 
 // resources are what a program acquires before it runs and releases at its end. Resources that
@@ -46,8 +47,12 @@ func (r *resources) openPod(o *clusterOptions, listen string, st *storageOptions
 	return api, err
 }
 
-// openSources starts the clients of both protocols.
-func (r *resources) openSources(c ca.Config, p pva.Config, reg prometheus.Registerer, log *slog.Logger) error {
+// openSources starts the clients of both protocols, which share the memory for receiving.
+func (r *resources) openSources(c ca.Config, p pva.Config, receive *wire.Budget, reg prometheus.Registerer, log *slog.Logger) error {
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "varve_engine_receive_bytes", Help: "Memory in which circuits receive frames, beyond 16 KiB for each.",
+	}, func() float64 { return float64(receive.Used()) }))
+	c.ReceiveMemory, p.ReceiveMemory = receive, receive
 	c.Registerer, c.Log = reg, log
 	channelAccess, err := ca.New(c)
 	if err != nil {

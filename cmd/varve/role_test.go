@@ -42,7 +42,7 @@ func (s *secure) role(t *testing.T, good storageOptions) {
 	storetest.Run(t, open, nil)
 	st := open(t).(*cassandrastore.Store)
 	_, err := st.Size(t.Context())
-	g.Expect(err).NotTo(HaveOccurred(), "the disk guard asks for it")
+	g.Expect(err).NotTo(HaveOccurred(), "the disk guard needs this permission")
 	_, err = st.Limit(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = st.JournalTTL(t.Context())

@@ -34,7 +34,7 @@ func (b *byteSize) Set(text string) error {
 	}
 	var n int64
 	if _, err := fmt.Sscanf(text+"\n", "%d\n", &n); err != nil || n < 0 || n > 1<<62/size {
-		return errors.New("not a number of bytes such as 512Mi")
+		return errors.New("not a number of bytes such as 512Mi; the suffixes are Ki, Mi, Gi and Ti")
 	}
 	*b = byteSize(n * size)
 	return nil

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"strconv"
 	"sync"
 	"time"
 
@@ -100,7 +102,8 @@ func (o *standaloneOptions) check() error {
 // server is a standalone archiver: engine, files and HTTP.
 type server struct {
 	*engine.Engine
-	opts *standaloneOptions
+	opts  *standaloneOptions
+	files standalone.Driver
 	resources
 	handler http.Handler
 }
@@ -115,6 +118,7 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	if r := manifest.Load(o.file); len(r.Groups) == 0 && r.Err() != nil {
 		return nil, fmt.Errorf("no valid ArchiveGroup:\n%w", r.Err())
 	}
+	o.alone = true
 	s := &server{opts: o}
 	defer func() {
 		if err != nil {
@@ -125,14 +129,19 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 		return nil, err
 	}
 	reg := newRegistry()
+	o.useClock(o.log)
 	if s.store, err = o.storage.open(ctx, reg, o.log); err != nil {
 		return nil, err
 	}
 	if s.Engine, err = s.newPipeline(&o.pipelineOptions, 0, reg, o.log); err != nil {
 		return nil, err
 	}
+	s.files = standalone.Driver{Path: o.file, Archive: s.archive(), Apply: s.Apply, Registerer: reg, Log: o.log}
 	return s, s.serve(reg)
 }
+
+// warnings returns the problems that need attention: those of the manifests, and those of searches.
+func (s *server) warnings() []string { return append(s.files.Warnings(), s.Capture().Problems()...) }
 
 // serve creates the HTTP handler.
 func (s *server) serve(reg *prometheus.Registry) (err error) {
@@ -141,8 +150,8 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 			Store: s.store, Recent: s.Engine, Shards: s.Shards(),
 			Captured: func() iter.Seq[string] { return s.Capture().Names() },
 		},
-		Channels: s.Engine, Gatherer: reg, Metrics: serve.NewMetrics(reg),
-		Ready: func() error { return nil }, Version: version(), Now: time.Now, Log: s.opts.log,
+		Channels: s.Engine, Reads: readsBesideCapturing, Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
+		Ready: func() error { return nil }, Warnings: s.warnings, Version: version(), Now: time.Now, Log: s.opts.log,
 	})
 	return err
 }
@@ -152,7 +161,15 @@ func (s *server) archive() compile.Archive {
 	return compile.Archive{Shards: s.Shards(), Provider: capture.Provider(s.opts.provider), Alone: true}
 }
 
-func (s *server) url() string { return "http://" + s.listener.Addr().String() }
+func (s *server) url() string { return urlOf(s.listener.Addr()) }
+
+// urlOf returns the URL at which a client on this host reaches a listener.
+func urlOf(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return "http://" + addr.String()
+}
 
 // run archives and serves until parent ends, then stops all parts in order.
 func (s *server) run(parent context.Context) error {
@@ -160,9 +177,8 @@ func (s *server) run(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	stopHTTP := serveHTTP(s.listener, s.handler, s.opts.log, cancel)
-	files := standalone.Driver{Path: s.opts.file, Archive: s.archive(), Apply: s.Apply, Log: s.opts.log}
 	var wg sync.WaitGroup
-	wg.Go(func() { files.Run(ctx) })
+	wg.Go(func() { s.files.Run(ctx) })
 	if s.opts.pprof != "" {
 		wg.Go(func() { s.profiles(ctx) })
 	}

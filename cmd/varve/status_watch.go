@@ -35,7 +35,7 @@ func (c *client) watch(cmd *cobra.Command, interval time.Duration) error {
 	w := &watcher{out: out, redraw: isTerminal(out), now: time.Now, query: func(context.Context) (state moves.State, err error) {
 		err = c.decode(cmd, "/api/v1/shards", &state)
 		if status := (statusError{}); errors.As(err, &status) && status.code == http.StatusNotFound {
-			err = fmt.Errorf("--watch: the archive at %s is not in a cluster, or too old: it reports no shard moves", c.url)
+			err = errors.New("--watch: the archive is not in a cluster, or too old: it reports no shard moves")
 		}
 		return state, err
 	}}

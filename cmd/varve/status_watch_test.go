@@ -87,7 +87,7 @@ func TestWatchReportsMistakesAtOnce(t *testing.T) {
 		"--watch SR:*":                 "cannot be combined with PV-GLOB",
 		"--watch --interval 1ms":       "--interval: 1ms is less than 100ms",
 		"--watch --url " + alone.URL:   "is not in a cluster",
-		"--watch --url http://[::1]:1": "is it running?",
+		"--watch --url http://[::1]:1": "check that it runs there",
 	} {
 		root := newRoot()
 		root.SetArgs(append([]string{"status"}, strings.Fields(args)...))

@@ -23,6 +23,7 @@ import (
 // directory.
 type storageOptions struct {
 	dir        string
+	dirGiven   func() bool // reports whether the user chose dir; nil if there is no flag for it
 	hosts      []string
 	keyspace   string
 	datacenter string
@@ -31,11 +32,26 @@ type storageOptions struct {
 	tls           bool
 	tlsDir        string
 	tlsServerName string
+	// earliest returns the earliest time that it may be now. It is nil in programs that do not
+	// compare their clock with others.
+	earliest func() int64
 }
 
 func (o *storageOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.dir, "data", "varve-data", "directory of the archive")
+	o.dirGiven = func() bool { return f.Changed("data") }
 	o.addCassandra(f)
+}
+
+// check returns an error unless the flags select one store.
+func (o *storageOptions) check() error {
+	switch {
+	case o.locked() && o.dir == "":
+		return errors.New("--data: the name of the directory is empty")
+	case !o.locked() && o.dirGiven != nil && o.dirGiven():
+		return errors.New("--cassandra and --data cannot be combined: an archive is either in Cassandra or in a directory")
+	}
+	return nil
 }
 
 func (o *storageOptions) addCassandra(f *pflag.FlagSet) {
@@ -94,7 +110,7 @@ func (o *storageOptions) openLate(reg prometheus.Registerer, log *slog.Logger) (
 
 // cassandra returns the configuration that the flags describe.
 func (o *storageOptions) cassandra(reg prometheus.Registerer, log *slog.Logger) (cfg cql.Config, err error) {
-	cfg = cql.Config{Hosts: o.hosts, Keyspace: o.keyspace, Datacenter: o.datacenter, Registerer: reg, Log: log}
+	cfg = cql.Config{Hosts: o.hosts, Keyspace: o.keyspace, Datacenter: o.datacenter, Earliest: o.earliest, Registerer: reg, Log: log}
 	if o.credentials != "" {
 		cfg.Login = o.login
 		if _, _, err := o.login(); err != nil {

@@ -74,15 +74,15 @@ func TestCertificatesAreReadFromASecret(t *testing.T) {
 		files map[string]string
 		says  string // part of the error; "" if there is none
 	}{
-		"all":                    {secret, ""},
-		"an authority":           {pick("ca.crt"), ""},
-		"a certificate and key":  {pick("tls.crt", "tls.key"), ""},
-		"nothing":                {nil, "neither ca.crt nor tls.crt"},
-		"a certificate, no key":  {pick("ca.crt", "tls.crt"), "tls.key"},
-		"a key, no certificate":  {pick("ca.crt", "tls.key"), "tls.crt"},
-		"another key":            {with(pick("tls.crt"), "tls.key", other["tls.key"]), "does not match"},
-		"a key that is none":     {with(pick("tls.crt"), "tls.key", "no key"), "tls.key"},
-		"authority that is none": {map[string]string{"ca.crt": "no certificate"}, "ca.crt"},
+		"all":                   {secret, ""},
+		"an authority":          {pick("ca.crt"), ""},
+		"a certificate and key": {pick("tls.crt", "tls.key"), ""},
+		"nothing":               {nil, "neither ca.crt nor tls.crt"},
+		"a certificate, no key": {pick("ca.crt", "tls.crt"), "tls.key"},
+		"a key, no certificate": {pick("ca.crt", "tls.key"), "tls.crt"},
+		"another key":           {with(pick("tls.crt"), "tls.key", other["tls.key"]), "does not match"},
+		"an invalid key":        {with(pick("tls.crt"), "tls.key", "no key"), "tls.key"},
+		"an invalid authority":  {map[string]string{"ca.crt": "no certificate"}, "ca.crt"},
 	} {
 		o := storageOptions{hosts: []string{"h"}, keyspace: "varve", tls: true, tlsDir: directory(t, test.files), tlsServerName: "cass"}
 		cfg, err := o.cassandra(nil, nil)

@@ -64,7 +64,7 @@ was not completed. Ctrl-C stops the check and prints a report of the data checke
 	f.IntVar(&o.shards, "shards", 64, "number of shards of the archive")
 	f.Var(&o.rate, "rate", "maximum number of bytes read from Cassandra per second")
 	f.BoolVar(&o.repair, "repair", false, "add missing entries of existing blocks to the directory")
-	f.StringVar(&o.dropTo, "drop-corrupt", "", "move corrupt blocks to this directory: their samples are lost, but other samples become readable again")
+	f.StringVar(&o.dropTo, "drop-corrupt", "", "move corrupt blocks to this directory; their samples are lost")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	return cmd
 }
@@ -113,12 +113,8 @@ func (o *checkOptions) check(cmd *cobra.Command) (*check.Report, error) {
 	if !o.locked() {
 		opts.Rate = float64(o.rate)
 	}
-	if expiring, ok := st.(interface {
-		JournalTTL(context.Context) (time.Duration, error)
-	}); ok {
-		if opts.JournalTTL, err = expiring.JournalTTL(ctx); err != nil {
-			return nil, err
-		}
+	if opts.JournalTTL, err = st.JournalTTL(ctx); err != nil {
+		return nil, err
 	}
 	if o.dropTo != "" {
 		opts.Drop = o.setAside(st)
