@@ -21,6 +21,7 @@ type task struct {
 	decision   handover.Decision
 	join       handover.Joining
 	joined     bool
+	connected  int32 // number of connected channels when joining was done
 	phase      v1alpha1.ShardPhase
 	reportedAt time.Duration // when the status was last sent
 }
@@ -130,7 +131,9 @@ func (e *engine) save(shard int) {
 // advance updates the phase of a shard and writes it to the status.
 func (e *engine) advance(shard int, t *task) {
 	if l := e.held[shard]; l != nil && !t.joined {
-		t.joined = t.join.Done(epoch.Add(e.clock()), l.connectedCount(), 1) && l.claimed
+		connected := l.sight().Connected
+		t.joined = t.join.Done(epoch.Add(e.clock()), connected, channels) && l.claimed
+		t.connected = int32(connected)
 	}
 	open := e.open(shard)
 	t.phase = handover.Phase(t.decision, t.joined, open)
@@ -142,7 +145,7 @@ func (e *engine) advance(shard int, t *task) {
 	switch {
 	case reported != t.phase && t.object.version > 0 && e.clock()-t.reportedAt > time.Second:
 		t.reportedAt = e.clock()
-		e.writeStatus(shard, t.object.version, t.phase)
+		e.writeStatus(shard, t.object.version, t.phase, t.connected)
 	case reported == "" && t.phase == "" && !t.decision.Hold && !open:
 		if _, named := handover.Order(t.object.spec, e.pod.name); !named {
 			e.tasks[shard] = nil
@@ -152,7 +155,7 @@ func (e *engine) advance(shard int, t *task) {
 
 // writeStatus writes the engine's entry of a status. The write fails with a conflict if the
 // object no longer has the given version.
-func (e *engine) writeStatus(shard, version int, phase v1alpha1.ShardPhase) {
+func (e *engine) writeStatus(shard, version int, phase v1alpha1.ShardPhase, connected int32) {
 	e.callAPI(func() {
 		o := &e.w.api.objects[shard]
 		if o.version != version {
@@ -165,7 +168,11 @@ func (e *engine) writeStatus(shard, version int, phase v1alpha1.ShardPhase) {
 			}
 		}
 		if phase != "" {
-			entries = append(entries, v1alpha1.ShardEngineStatus{Name: e.pod.name, Phase: phase})
+			entry := v1alpha1.ShardEngineStatus{Name: e.pod.name, Phase: phase}
+			if phase == v1alpha1.Capturing {
+				entry.Connected = &connected
+			}
+			entries = append(entries, entry)
 		}
 		o.status = &v1alpha1.ArchiveShardStatus{Engines: entries}
 		o.version++

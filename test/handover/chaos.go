@@ -1,6 +1,10 @@
 package handover
 
-import "time"
+import (
+	"time"
+
+	"varve.dev/varve/agent/handover"
+)
 
 // chaos injects faults, load changes and reads.
 type chaos struct {
@@ -8,7 +12,9 @@ type chaos struct {
 	end time.Duration
 	// calm is when the last outage or partition ends.
 	calm time.Duration
-	pods int // desired number of pods
+	// blindUntil is when the last engine without a shard reaches IOCs again.
+	blindUntil time.Duration
+	pods       int // desired number of pods
 }
 
 // start starts the replacement of pods, the faults and the reads.
@@ -53,7 +59,7 @@ func (c *chaos) replace() {
 func (c *chaos) something() {
 	w := c.w
 	p := w.pods[w.rng.IntN(len(w.pods))]
-	switch w.rng.IntN(12) {
+	switch w.rng.IntN(14) {
 	case 0, 1:
 		for i := range w.weights {
 			w.weights[i] = 1 + 10*w.rng.Float64()
@@ -77,6 +83,8 @@ func (c *chaos) something() {
 		c.operatorCrash()
 	case 11:
 		c.twoOperators()
+	case 12, 13:
+		c.blind()
 	}
 }
 
@@ -129,7 +137,8 @@ func (o *oracle) waits(shard int, before time.Duration) bool {
 // terminate requests that a pod terminate in order.
 func (c *chaos) terminate(p *pod) {
 	w := c.w
-	if p.engine == nil || p.deleting || w.cfg.Profile == Redundant && !c.may(p) || w.cfg.Profile == Planned && (w.now < c.calm || w.isMoving()) {
+	if p.engine == nil || p.deleting || w.cfg.Profile == Redundant && !c.may(p) ||
+		w.cfg.Profile == Planned && (w.now < c.calm || w.isMoving() || w.seeing(p) < w.replicas) {
 		return
 	}
 	w.count(Terminations)
@@ -137,6 +146,18 @@ func (c *chaos) terminate(p *pod) {
 	p.deleting = true
 	p.engine.drain()
 	w.after(300*time.Second, p.remove)
+}
+
+// seeing counts the engines besides one that reach IOCs, and have done so for as long as an operator
+// may avoid them. If there are too few, an engine that must end cannot hand its shards over without
+// a loss.
+func (w *world) seeing(except *pod) (n int) {
+	for _, p := range w.pods {
+		if p != except && p.engine != nil && !p.deleting && !p.gone && (p.cut[cutIOC] == 0 || w.now > p.cut[cutIOC]+2*limits.Avoid) {
+			n++
+		}
+	}
+	return n
 }
 
 // isMoving reports whether a shard move is under way. If a pod terminates during the move, its
@@ -202,13 +223,47 @@ func (c *chaos) stall(p *pod) {
 func (c *chaos) cut(p *pod) {
 	w := c.w
 	from := w.rng.IntN(cuts)
-	if from == cutIOC && !c.may(p) || w.cfg.Profile == Planned && c.isEnding() {
+	if from == cutIOC && !c.may(p) || w.cfg.Profile == Planned && (c.isEnding() || from == cutAPI && w.now < c.blindUntil) {
 		return
 	}
 	w.count(CutOffs)
 	p.cut[from] = w.now + w.between(time.Second, 60*time.Second)
 	c.calm = max(c.calm, p.cut[from])
 	w.tracef(-1, "%s is cut off from %s until %v", p.name, [...]string{"IOCs", "the store", "the API server"}[from], p.cut[from])
+}
+
+// blind cuts an engine that holds no shard off from IOCs, as on a new node in the wrong network.
+// Shards may then move to the engine, but no update may be lost. Engines are not cut off from the
+// API server meanwhile: they would count as dead, and drain when they find a blind successor.
+func (c *chaos) blind() {
+	w := c.w
+	if w.cfg.Profile == Planned && w.now < c.calm {
+		return
+	}
+	for _, at := range w.rng.Perm(len(w.pods)) {
+		p := w.pods[at]
+		if p.engine == nil || p.deleting || p.gone || c.isEnding() || !p.isIdle() {
+			continue
+		}
+		w.count(Blinded)
+		p.cut[cutIOC] = max(p.cut[cutIOC], w.now+w.between(20*time.Second, 150*time.Second))
+		c.blindUntil = max(c.blindUntil, p.cut[cutIOC]+10*time.Second)
+		w.tracef(-1, "%s, which has no shard, is cut off from IOCs until %v", p.name, p.cut[cutIOC])
+		return
+	}
+}
+
+// isIdle reports whether an engine has no shard, and no order.
+func (p *pod) isIdle() bool {
+	for shard, o := range p.w.api.objects {
+		if p.engine.open(shard) || o.spec == nil {
+			return false
+		}
+		if _, named := handover.Order(o.spec, p.name); named {
+			return false
+		}
+	}
+	return true
 }
 
 // isEnding reports whether a pod is terminating. A terminating pod does not wait for the end

@@ -140,19 +140,20 @@ func (s *sealer) seal(t *term, of writer, to int, samples []sample, then func(ok
 	})
 }
 
-// write adds samples to the open block and writes the block to the store. When the block is
+// write adds samples that have not expired to the open block and writes the block to the store. When the block is
 // full, it continues with a new one.
 func (s *sealer) write(t *term, samples []sample, then func(ok bool)) {
-	if len(samples) == 0 {
+	e, store := s.shardJournal.engine, s.shardJournal.store()
+	if samples = e.keep(samples); len(samples) == 0 {
 		then(true)
 		return
 	}
-	e, store := s.shardJournal.engine, s.shardJournal.store()
 	room := min(len(samples), fullBlock-len(t.open))
 	t.open = append(t.open, samples[:room]...)
 	t.stamp++
-	b := block{blockKey{t.blocks, t.n}, t.stamp, t.open[:len(t.open):len(t.open)]}
-	e.call(true, func() { store.putBlock(b) }, func(ok bool) {
+	b := block{blockKey: blockKey{t.blocks, t.n}, stamp: t.stamp, samples: t.open[:len(t.open):len(t.open)]}
+	ttl := e.ttl(b.samples[0].at)
+	e.call(true, func() { b.until = e.w.now + ttl; store.putBlock(b) }, func(ok bool) {
 		if !ok || t.over {
 			// The store may or may not have the block, so a new block begins.
 			t.n, t.open = t.n+1, nil

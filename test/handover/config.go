@@ -68,6 +68,16 @@ const (
 	UnreadUpdates
 	// OwnTime: a sample gets the time at which it arrived at an engine.
 	OwnTime
+	// BlindSuccessor: the operator orders an engine to drain although its successor does not reach
+	// the IOC.
+	BlindSuccessor
+	// ClockRestamp: an engine judges the times of IOCs by its own clock, although the clock is
+	// wrong.
+	ClockRestamp
+	// ClockExpiry: a sealer leaves out samples that have expired by its own clock.
+	ClockExpiry
+	// ClockTTL: a sealer computes the TTL of blocks from its own clock.
+	ClockTTL
 	faults
 )
 
@@ -78,6 +88,8 @@ func (f Fault) String() string {
 		"claim not checked before a row counts", "memory released before it is sealed", "readers read blocks first",
 		"a renewed claim dropped", "a claim dropped by clock", "two rows in flight", "a position reused",
 		"keys of blocks reused", "claims of living writers dropped", "deaths not marked", "deaths marked too late", "updates left in sockets", "samples timed by engines",
+		"drain although the successor is blind",
+		"times of IOCs judged by a wrong clock", "samples expired by a wrong clock", "TTLs by a wrong clock",
 	}[f]
 }
 

@@ -29,6 +29,9 @@ const (
 	TwoOperators
 	Moves
 	Undone
+	Declined
+	Blinded
+	OffBlind
 	TakeOvers
 	RolesPassed
 	TwoSealers
@@ -67,6 +70,9 @@ var eventNames = [events]string{
 	TwoOperators:    "times that two operators ran",
 	Moves:           "shard moves begun",
 	Undone:          "shard moves undone",
+	Declined:        "shard moves undone because the target saw too little",
+	Blinded:         "engines without a shard that reached no IOC for a while",
+	OffBlind:        "shard moves begun because an engine saw too little",
 	TakeOvers:       "shards given to another engine after a death",
 	RolesPassed:     "times that an engine took leadership",
 	TwoSealers:      "checkpoints while another engine sealed too",

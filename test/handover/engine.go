@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/placement"
+	"varve.dev/varve/engine/clock"
 )
 
 // Services from which a partition can cut off an engine.
@@ -39,6 +41,7 @@ type engine struct {
 	stalled    time.Duration // when the stall ends
 	offset     time.Duration
 	rate       float64
+	verdict    *clock.Clock    // compares the clock with the store's
 	memory     int             // maximum number of samples that wait in a shardJournal
 	checkpoint time.Duration   // interval between checkpoints
 	held       []*shardJournal // by shard
@@ -65,6 +68,7 @@ func (p *pod) launch() {
 		held: make([]*shardJournal, w.shards), tasks: make([]*task, w.shards),
 	}
 	p.engine = e
+	e.setClock()
 	w.engines = append(w.engines, e)
 	w.tracef(-1, "%v starts, clock %v, rate %.2f", e, e.offset, e.rate)
 	e.restore()
@@ -77,8 +81,11 @@ func (p *pod) launch() {
 
 // clock returns the time by the engine's clock.
 func (e *engine) clock() time.Duration {
-	return e.offset + time.Duration(float64(e.w.now)*e.rate)
+	return e.offset + e.elapsed()
 }
+
+// elapsed returns the time since the start of the run, by the rate of the engine's clock.
+func (e *engine) elapsed() time.Duration { return time.Duration(float64(e.w.now) * e.rate) }
 
 // after calls do after a time by the engine's clock. If the engine is stalled then, it calls
 // do after the stall. If the engine is dead, it does not call do.
@@ -111,7 +118,14 @@ func (e *engine) call(write bool, do func(), then func(ok bool)) {
 // claims reads the claims of a shard.
 func (e *engine) claims(shard int, then func([]claim, bool)) {
 	var claims []claim
-	e.call(false, func() { claims = e.w.storage.tables[shard].standing() }, func(ok bool) { then(claims, ok) })
+	var shown time.Duration // by the clock of the store
+	asked := e.elapsed()
+	e.call(false, func() { claims, shown = e.w.storage.tables[shard].standing(), e.w.zero()+e.w.now }, func(ok bool) {
+		if ok {
+			e.compareClock(shown, asked)
+		}
+		then(claims, ok)
+	})
 }
 
 // callAPI sends a message to the API server.
@@ -261,12 +275,27 @@ func (e *engine) renewLease() {
 	e.after(2*time.Second, e.renewLease)
 }
 
-// connectedCount returns 1 if the channel of a shardJournal is connected, and 0 if not.
-func (l *shardJournal) connectedCount() (connected int) {
+// channels is the number of channels of a shard, which connect and disconnect together. In the
+// model they are one PV.
+const channels = 10
+
+// steadyAfter is how long a channel must be connected or not, to count as steady or unreachable.
+const steadyAfter = 8 * time.Second
+
+// sight returns how much of its shard a shardJournal reaches.
+func (l *shardJournal) sight() placement.Sight {
+	s := placement.Sight{Known: true, Channels: channels}
+	steady := l.engine.clock()-l.sub.changed >= steadyAfter
 	if l.sub.connected {
-		return 1
+		s.Connected, s.Hosts = channels, []placement.Host{{Name: fmt.Sprint("ioc", l.shard), Channels: channels}}
 	}
-	return 0
+	switch {
+	case steady && l.sub.connected:
+		s.Steady = channels
+	case steady:
+		s.Unreachable = channels
+	}
+	return s
 }
 
 // phases calls do with the phase of each shard of an engine, for the engine's report.

@@ -20,7 +20,8 @@ type ioc struct {
 type subscription struct {
 	shardJournal *shardJournal
 	connected    bool
-	since        time.Duration // by the engine's clock
+	since        time.Duration // when it last connected, by the engine's clock
+	changed      time.Duration // when it last connected or disconnected, by the engine's clock
 	circuit      int           // number of circuits that broke so far
 	onWay        []waiting     // updates that wait in sockets
 	ended        bool
@@ -81,7 +82,7 @@ func (i *ioc) arrive(s *subscription, x waiting) {
 
 // subscribe connects a shardJournal, and reconnects it whenever the circuit breaks.
 func (i *ioc) subscribe(l *shardJournal) *subscription {
-	s := &subscription{shardJournal: l}
+	s := &subscription{shardJournal: l, changed: l.engine.clock()}
 	i.subs = append(i.subs, s)
 	i.connect(s, i.w.between(50*time.Millisecond, 2*time.Second))
 	return s
@@ -95,6 +96,7 @@ func (i *ioc) connect(s *subscription, in time.Duration) {
 			i.connect(s, i.w.between(time.Second, 5*time.Second))
 		default:
 			s.connected, s.since = true, s.shardJournal.engine.clock()
+			s.changed = s.since
 			i.w.tracef(i.shard, "%v has connected", s.shardJournal)
 			if n := len(i.sent) - 1; n >= 0 { // the current value comes first
 				i.deliver(s, n)
@@ -110,7 +112,7 @@ func (i *ioc) watch(s *subscription) {
 		switch {
 		case s.ended:
 		case s.shardJournal.engine.isCut(cutIOC):
-			s.connected = false
+			s.connected, s.changed = false, s.shardJournal.engine.clock()
 			s.circuit++
 			s.onWay = slices.DeleteFunc(s.onWay, func(x waiting) bool { return x.far })
 			i.w.tracef(i.shard, "%v has disconnected", s.shardJournal)

@@ -10,7 +10,9 @@ import (
 )
 
 // limits are the operator's limits for shard moves, with shorter times.
-var limits = placement.Limits{AtOnce: 8, Join: 40 * time.Second, Rest: 15 * time.Second, Avoid: time.Minute}
+var limits = placement.Limits{
+	AtOnce: 8, Join: 40 * time.Second, Rest: 15 * time.Second, Leave: 15 * time.Second, Avoid: time.Minute, Blind: 5 * time.Second,
+}
 
 // leaseExpires is how long after the last renewal of its Lease an engine counts as dead.
 const leaseExpires = 10 * time.Second
@@ -43,6 +45,7 @@ type podReport struct {
 	holds    []placement.Holder
 	shards   []int
 	ranks    []int
+	sights   map[int]placement.Sight // of the shards that the engine captures
 	draining bool
 }
 
@@ -83,8 +86,11 @@ func (o *operator) poll() {
 		if p.engine != nil && !p.gone {
 			e := p.engine
 			e.after(o.w.delay(), func() {
-				r := podReport{at: o.w.now, draining: e.draining}
+				r := podReport{at: o.w.now, draining: e.draining, sights: map[int]placement.Sight{}}
 				e.phases(func(shard int, phase v1alpha1.ShardPhase, orphaned, sealing bool) {
+					if l := e.held[shard]; l != nil && phase == v1alpha1.Capturing {
+						r.sights[shard] = l.sight()
+					}
 					if phase != v1alpha1.Drained {
 						rank := 2
 						if sealing {
@@ -96,7 +102,11 @@ func (o *operator) poll() {
 						r.holds = append(r.holds, placement.Holder{Name: p.name, Orphaned: orphaned})
 					}
 				})
-				o.w.after(o.w.delay(), func() { o.reports[i] = r })
+				o.w.after(o.w.delay(), func() {
+					if r.at > o.reports[i].at { // the operator requests a report after the answer to the last request
+						o.reports[i] = r
+					}
+				})
 			})
 		}
 	}
@@ -208,6 +218,7 @@ func (o *operator) shard(index int) placement.Shard {
 		slot := placement.Slot{Name: e.Name, Order: e.Order}
 		if entry := handover.Entry(v.status, e.Name); entry != nil {
 			slot.Phase = entry.Phase
+			slot.Sight = o.sight(index, entry)
 		}
 		if o.w.cfg.Fault == EarlyClose && e.Order == v1alpha1.OrderCapture {
 			slot.Phase = v1alpha1.Capturing
@@ -217,15 +228,40 @@ func (o *operator) shard(index int) placement.Shard {
 	return s
 }
 
+// sight returns what the operator knows about how much of a shard an engine sees.
+func (o *operator) sight(shard int, answer *v1alpha1.ShardEngineStatus) placement.Sight {
+	if o.w.cfg.Fault == BlindSuccessor {
+		return placement.Sight{}
+	}
+	for i, p := range o.w.pods {
+		if e, known := o.engine(i, p); p.name == answer.Name && known && !e.Dead {
+			if s, captures := o.reports[i].sights[shard]; captures {
+				return s
+			}
+		}
+	}
+	if answer.Connected == nil {
+		return placement.Sight{}
+	}
+	return placement.Sight{Known: true, Stale: true, Channels: channels, Connected: int(*answer.Connected)}
+}
+
 func (o *operator) applyPlan(r placement.Result) {
 	for _, m := range r.Moves {
-		if o.w.count(Moves); m.Reason == placement.Dead {
+		o.w.count(Moves)
+		switch m.Reason {
+		case placement.Dead:
 			o.w.count(TakeOvers)
+		case placement.Blind:
+			o.w.count(OffBlind)
 		}
 		o.w.tracef(m.Shard, "operator: %s, from %q to %q", m.Reason, m.From, m.To)
 	}
 	for _, u := range r.Undone {
 		o.w.count(Undone)
+		if u.Fewer {
+			o.w.count(Declined)
+		}
 		o.w.tracef(u.Shard, "operator: the move from %q to %q is undone", u.From, u.To)
 	}
 }

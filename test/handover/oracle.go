@@ -104,7 +104,11 @@ func (o *oracle) judge(shard int, began time.Duration, s *shown, held []sample) 
 	if s.twice >= 0 {
 		o.w.violated(shard, "a read shows update %d twice", s.twice)
 	}
-	for n := range s.times {
+	for n, at := range s.times {
+		if at >= 0 && at != o.w.iocs[shard].sent[n] {
+			o.w.violated(shard, "a read shows update %d of %v at %v", n, o.w.iocs[shard].sent[n], at)
+			return
+		}
 		if f := &o.fates[shard][n]; f.acked && f.ackedAt <= began && s.times[n] < 0 {
 			o.w.violated(shard, "a read that began at %v does not show update %d, which was acknowledged at %v", began, n, f.ackedAt)
 			return
@@ -128,7 +132,7 @@ func (o *oracle) final() {
 				s.add(r.samples)
 			}
 		}
-		for _, b := range t.blocks {
+		for _, b := range t.standingBlocks(o.w.now) {
 			s.add(b.samples)
 		}
 		o.judge(shard, o.w.now, s, nil)

@@ -139,7 +139,7 @@ func (r *read) isCovered(w writer) bool {
 
 func (r *read) blocks(then func()) {
 	r.step(func() {
-		for _, b := range r.w.storage.tables[r.shard].blocks {
+		for _, b := range r.w.storage.tables[r.shard].standingBlocks(r.w.now) {
 			r.got.add(b.samples)
 		}
 	}, then)

@@ -72,6 +72,7 @@ func (l *shardJournal) arrive(s sample) {
 	if w.cfg.Fault == OwnTime {
 		s.at = l.engine.clock()
 	}
+	l.engine.restamp(&s)
 	l.fresh = append(l.fresh, s)
 	l.shed()
 }

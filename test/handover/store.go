@@ -54,6 +54,7 @@ type block struct {
 	blockKey
 	stamp   int // counts the writes of its writer
 	samples []sample
+	until   time.Duration // when the store deletes the block
 }
 
 // mark records that samples may be missing between two times.
@@ -161,6 +162,16 @@ func (t *table) putBlock(b block) {
 		}
 	}
 	t.blocks = append(t.blocks, b)
+}
+
+// standingBlocks returns the blocks that have not expired.
+func (t *table) standingBlocks(now time.Duration) (out []block) {
+	for _, b := range t.blocks {
+		if b.until > now {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // storage is the store with the tables of all shards.

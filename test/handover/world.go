@@ -17,10 +17,11 @@ type world struct {
 
 	shards, replicas int
 	weights          []float64
-	memory           int     // maximum number of samples that wait in a shardJournal
-	exact            bool    // all clocks are right
-	noise            float64 // rate of network faults; 0: the network has no faults
-	lag              float64 // probability that a watch or a view is not updated in a step
+	memory           int        // maximum number of samples that wait in a shardJournal
+	exact            bool       // all clocks are right
+	errors           *rand.Rand // of clocks that are far off; it does not change the rest of the run
+	noise            float64    // rate of network faults; 0: the network has no faults
+	lag              float64    // probability that a watch or a view is not updated in a step
 	writers          writer
 
 	iocs      []*ioc
@@ -81,7 +82,7 @@ func (w *world) skew() time.Duration {
 
 // newWorld returns a world whose configuration is derived from the seed.
 func newWorld(cfg Config, seed uint64) *world {
-	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(seed, uint64(cfg.Profile)))}
+	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(seed, uint64(cfg.Profile))), errors: rand.New(rand.NewPCG(seed, 1))}
 	w.shards, w.replicas = 1+w.rng.IntN(3), 1+w.rng.IntN(2)
 	if cfg.Profile == Redundant {
 		w.replicas = 2
