@@ -29,6 +29,12 @@ FAULT        ?=
 REDUNDANCY   ?=
 RATE         ?= 2000
 REPORT       ?=
+# Settings of `make soak`, together with REDUNDANCY (2), RATE (10000) and REPORT. SEED determines
+# the order of faults; without it, each run has another order. DURATION is how long faults happen.
+# If TEST_BUILD is 1, the engines run a build whose clocks change and that seals every minute.
+SEED         ?=
+DURATION     ?= 5m
+TEST_BUILD   ?=
 # Number of nodes of a test cluster.
 NODES        ?= 3
 # Folder for tools, jars and virtual environments, outside of the tree.
@@ -155,6 +161,21 @@ FAULTS = $(if $(FAULT),($(FAULT)))$(if $(and $(FAULT),$(REDUNDANCY)), && )$(REDU
 e2e-elasticity: image cluster-up ## Inject faults and account for every sample; FAULT=kill injects one fault.
 	SUITE=test/e2e/elasticity VARVE_RATE=$(RATE) VARVE_REPORT="$(abspath $(REPORT))" \
 	  hack/cluster/e2e.sh $(IMG) $(IMAGE_FILE) "$(FAULTS)" $(TESTFLAGS)
+
+.PHONY: soak
+soak: RATE = 10000
+soak: SOAK_IMG = $(IMG)$(if $(TEST_BUILD),-soak)
+soak: SOAK_FILE = $(if $(TEST_BUILD),$(BIN)/varve-soak-image.tar,$(IMAGE_FILE))
+soak: $(if $(TEST_BUILD),soak-image,image) cluster-up ## Inject random faults for DURATION and account for every sample; SEED=7 repeats a run.
+	SUITE=test/e2e/elasticity TIMEOUT=24h VARVE_SOAK=$(DURATION) VARVE_SEED=$(SEED) VARVE_RATE=$(RATE) \
+	  VARVE_REDUNDANCY=$(or $(REDUNDANCY),2) VARVE_REPORT="$(abspath $(REPORT))" VARVE_TEST_BUILD=$(TEST_BUILD) \
+	  hack/cluster/e2e.sh $(SOAK_IMG) $(SOAK_FILE) soak $(TESTFLAGS)
+
+.PHONY: soak-image
+soak-image:
+	hack/soak/build.sh $(BIN)/soak/varve
+	GOARCH= $(GO) run ./hack/image -o $(BIN)/varve-soak-image.tar -tag "$(IMG)-soak" -arch "$$($(GO) env GOARCH)" \
+	  -entrypoint /varve -add $(BIN)/soak/varve:/varve
 
 .PHONY: cluster-up
 cluster-up: ## Start a Kubernetes cluster of NODES nodes for tests.

@@ -31,13 +31,22 @@ func NewClient(url string, patience time.Duration) *Client {
 
 // Get requests a path and returns the status code and the body.
 func (c *Client) Get(path string, q url.Values) (code int, body []byte, err error) {
-	resp, err := c.HTTP.Get(c.URL + path + "?" + q.Encode())
+	resp, body, err := c.fetch(path, q)
 	if err != nil {
 		return 0, nil, err
 	}
+	return resp.StatusCode, body, nil
+}
+
+// fetch requests a path, and reads the whole answer.
+func (c *Client) fetch(path string, q url.Values) (resp *http.Response, body []byte, err error) {
+	resp, err = c.HTTP.Get(c.URL + path + "?" + q.Encode())
+	if err != nil {
+		return nil, nil, err
+	}
 	defer resp.Body.Close()
 	body, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, body, err
+	return resp, body, err
 }
 
 // Decode requests a path and decodes the answer.

@@ -9,32 +9,43 @@ import (
 // arrival. Some marks use the time of arrival.
 const tolerance = 300 * time.Millisecond
 
+// Span is a time span in which samples may be missing.
+type Span struct{ Begin, End time.Time }
+
+// contains reports whether t is in the span, or less than slack outside of it.
+func (s Span) contains(t time.Time, slack time.Duration) bool {
+	return !t.Before(s.Begin.Add(-slack)) && !t.After(s.End.Add(slack))
+}
+
+// Within reports whether t is in one of the spans, or less than slack outside of it.
+func Within(spans []Span, t time.Time, slack time.Duration) bool {
+	return slices.ContainsFunc(spans, func(s Span) bool { return s.contains(t, slack) })
+}
+
 // Unmarked returns the times of the missing steps that are not explained by a mark of a loss.
 // It assumes that the steps in a hole are evenly spaced.
 func (h Hole) Unmarked(marks []Mark) (at []time.Time) {
 	first, last := time.Unix(0, h.Last.Time), time.Unix(0, h.Next.Time)
-	lossy := spans(marks)
+	lossy := Losses(marks)
 	for i := range h.Missing() {
 		t := first.Add(last.Sub(first) * time.Duration(i+1) / time.Duration(h.Missing()+1))
-		if !slices.ContainsFunc(lossy, func(s [2]time.Time) bool {
-			return !t.Before(s[0].Add(-tolerance)) && !t.After(s[1].Add(tolerance))
-		}) {
+		if !Within(lossy, t, tolerance) {
 			at = append(at, t)
 		}
 	}
 	return at
 }
 
-// spans returns the time spans in which samples may be missing according to marks.
-func spans(marks []Mark) (found [][2]time.Time) {
+// Losses returns the time spans in which samples may be missing according to marks.
+func Losses(marks []Mark) (found []Span) {
 	for i, m := range marks {
 		switch m.Kind {
 		case "lost", "died":
-			found = append(found, [2]time.Time{m.Time, m.End})
+			found = append(found, Span{m.Time, m.End})
 		case "disconnected":
 			for _, next := range marks[i:] {
 				if next.Kind == "connected" {
-					found = append(found, [2]time.Time{m.Time, next.Time})
+					found = append(found, Span{m.Time, next.Time})
 					break
 				}
 			}

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,16 +14,24 @@ import (
 )
 
 // Raw returns the samples of a float64 PV in the half-open interval [from, to). It uses the PB
-// over HTTP format of the Archiver Appliance.
+// over HTTP format of the Archiver Appliance. It fails if the answer says that it lacks samples: those
+// of damaged blocks, or the newest ones.
 func (c *Client) Raw(pv string, from, to time.Time) ([]Event, error) {
 	const layout = time.RFC3339Nano
 	q := url.Values{"pv": {pv}, "from": {from.UTC().Format(layout)}, "to": {to.UTC().Format(layout)}}
-	code, body, err := c.Get("/retrieval/data/getData.raw", q)
+	resp, body, err := c.fetch("/retrieval/data/getData.raw", q)
 	if err != nil {
 		return nil, err
 	}
-	if code != http.StatusOK {
-		return nil, fmt.Errorf("getData.raw of %s answers %d: %.300s", pv, code, body)
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("getData.raw of %s answers %d: %.300s", pv, resp.StatusCode, body)
+	}
+	const lost = "Varve-Lost-Samples"
+	if n := cmp.Or(resp.Header.Get(lost), resp.Trailer.Get(lost)); n != "" {
+		return nil, fmt.Errorf("getData.raw of %s: %s samples cannot be read, because their blocks are damaged", pv, n)
+	}
+	if err := complete(resp, to); err != nil {
+		return nil, fmt.Errorf("getData.raw of %s: %w", pv, err)
 	}
 	events, err := decodeRaw(body)
 	if err != nil {
@@ -128,6 +137,23 @@ func fields(msg []byte, f func(field int, v uint64)) error {
 			f(int(key>>3), v)
 		}
 		msg = msg[size:]
+	}
+	return nil
+}
+
+// complete returns an error if an answer says that it lacks samples from before a time.
+func complete(resp *http.Response, to time.Time) error {
+	const key = "Varve-Complete-Until"
+	text := cmp.Or(resp.Trailer.Get(key), resp.Header.Get(key))
+	if text == "" {
+		return nil
+	}
+	until, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return fmt.Errorf("header %s: %w", key, err)
+	}
+	if until.Before(to) {
+		return fmt.Errorf("the answer is complete only until %s", text)
 	}
 	return nil
 }

@@ -29,13 +29,13 @@ func NewTally(events []Event) (t Tally) {
 		return t
 	}
 	events = slices.Clone(events)
-	slices.SortStableFunc(events, func(a, b Event) int { return a.number() - b.number() })
+	slices.SortStableFunc(events, func(a, b Event) int { return a.Number() - b.Number() })
 	first, last := events[0], events[t.Samples-1]
-	t.First, t.Last = first.number(), last.number()
+	t.First, t.Last = first.Number(), last.Number()
 	t.FirstTime, t.LastTime = time.Unix(0, first.Time), time.Unix(0, last.Time)
 	for i := 1; i < len(events); i++ {
 		a, b := events[i-1], events[i]
-		switch steps := b.number() - a.number(); {
+		switch steps := b.Number() - a.Number(); {
 		case steps == 0:
 			t.Duplicated++
 		case steps > 1:
@@ -47,8 +47,8 @@ func NewTally(events []Event) (t Tally) {
 	return t
 }
 
-// number returns the number of steps that led to the value.
-func (e Event) number() int { return int(math.Round(e.Value / Step)) }
+// Number returns the number of steps that led to the value.
+func (e Event) Number() int { return int(math.Round(e.Value / Step)) }
 
 // String describes the tally.
 func (t Tally) String() string {

@@ -32,6 +32,8 @@ type IOC struct {
 
 	tb    testing.TB
 	db    string   // path of the EPICS database file
+	clock string   // path of the file with the offset of the clock: see SetClock
+	env   []string // additional environment
 	args  []string // arguments of Python
 	probe string   // address that accepts connections once the IOC runs
 	cmd   *exec.Cmd
@@ -56,6 +58,14 @@ func StartIOCOn(tb testing.TB, host, database string) *IOC {
 // StartIOCAt starts an IOC like StartIOCOn, with the given port for Channel Access.
 func StartIOCAt(tb testing.TB, host string, caPort int, database string) *IOC {
 	tb.Helper()
+	ioc := newIOC(tb, host, caPort, database)
+	ioc.launch()
+	return ioc
+}
+
+// newIOC prepares an IOC.
+func newIOC(tb testing.TB, host string, caPort int, database string) *IOC {
+	tb.Helper()
 	ioc := &IOC{
 		Host: host, CAPort: caPort, PVAPort: FreePort(tb, host), tb: tb,
 		db: filepath.Join(tb.TempDir(), "test.db"),
@@ -63,7 +73,6 @@ func StartIOCAt(tb testing.TB, host string, caPort int, database string) *IOC {
 	ioc.args = []string{"-m", "pvxslibs.ioc", "-d", ioc.db}
 	ioc.probe = ioc.CAAddr()
 	ioc.SetDatabase(database)
-	ioc.launch()
 	return ioc
 }
 
@@ -119,7 +128,7 @@ func (ioc *IOC) PVAAddr() string { return net.JoinHostPort(ioc.Host, strconv.Ito
 func (ioc *IOC) Start() {
 	ioc.tb.Helper()
 	cmd := exec.Command(Python(ioc.tb), append([]string{"-u"}, ioc.args...)...)
-	cmd.Env = append(os.Environ(), ioc.environment()...)
+	cmd.Env = append(append(os.Environ(), ioc.environment()...), ioc.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // see prefer
 	cmd.Stdout, cmd.Stderr = &ioc.log, &ioc.log
 	stdin, err := cmd.StdinPipe()

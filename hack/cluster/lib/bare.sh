@@ -30,7 +30,8 @@ source "$here/lib/node.sh"
 
 kubectl() { "$bin/kubectl" --kubeconfig "$kubeconfig" "$@"; }
 
-# check_machine installs the Debian packages that are missing.
+# check_machine installs the Debian packages that are missing. Tests need faketime, for IOCs whose
+# clocks change.
 check_machine() {
   [[ $(uname) == Linux ]] || die "a bare cluster needs Linux; use kind"
   [[ $EUID -eq 0 ]] || die "a bare cluster needs root, for namespaces and cgroups; use kind, or become root"
@@ -41,7 +42,7 @@ check_machine() {
   ((${#dir} <= 70)) || die "CLUSTER_DIR is longer than 70 characters: $dir"
   local need missing=()
   for need in containerd:containerd runc:runc nft:nftables ip:iproute2 openssl:openssl busybox:busybox-static \
-    /usr/lib/cni/ptp:containernetworking-plugins; do
+    /usr/lib/cni/ptp:containernetworking-plugins faketime:faketime; do
     command -v "${need%:*}" >/dev/null || missing+=("${need#*:}")
   done
   if [[ ${#missing[@]} -eq 0 ]]; then return; fi

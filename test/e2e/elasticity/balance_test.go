@@ -70,7 +70,7 @@ var _ = Describe("Load", func() {
 
 	It("that is uneven becomes even and stays even", Label("uneven"), func(ctx SpecContext) {
 		s := newSite(ctx, "uneven", 1, cold, nil)
-		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
+		s.awaitHealthy(ctx, engines)
 		from := time.Now()
 		m := s.measure()
 		DeferCleanup(func() { m.stop() })
@@ -102,7 +102,7 @@ var _ = Describe("Load", func() {
 // scan sets the SCAN field of PVs, which is the period at which they count.
 func (s *site) scan(pvs []string, period string) {
 	for _, pv := range pvs {
-		s.ioc.Shell(fmt.Sprintf("dbpf %q %q", pv+".SCAN", period))
+		s.iocs[0].Shell(fmt.Sprintf("dbpf %q %q", pv+".SCAN", period))
 	}
 }
 

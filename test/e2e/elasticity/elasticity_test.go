@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 
 	"varve.dev/varve/test/cassandra"
 	"varve.dev/varve/test/e2e/lab"
@@ -40,10 +38,10 @@ func describe(redundancy int) bool {
 				ring.Nodes[0].AwaitUp(GinkgoTB(), 3)
 				s := newSite(ctx, fmt.Sprintf("three-nodes-%d", redundancy), redundancy, hot,
 					lab.Spec{"storage": lab.Spec{"cassandra": lab.Spec{"external": lab.Spec{"contactPoints": ring.Addrs()}}}})
-				s.endures(ctx, fault{name: "cassandra-node", planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
+				s.endures(ctx, fault{name: "cassandra-node", planned: true, inject: func(ctx SpecContext, s *site, _ *occurrence) {
 					s.move(ctx)
 					ring.Nodes[2].Kill()
-					Eventually(ctx, func() string { return s.unhealthy(ctx, engines+1) }).WithTimeout(lab.Patience).Should(BeEmpty())
+					s.awaitHealthy(ctx, engines+1)
 					ring.Nodes[2].Start(GinkgoTB())
 					ring.Nodes[0].AwaitUp(GinkgoTB(), 3)
 					s.scale(ctx, engines)

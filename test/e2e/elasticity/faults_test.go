@@ -2,11 +2,12 @@ package elasticity
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 
 	"varve.dev/varve/test/e2e/lab"
 )
@@ -25,84 +26,112 @@ const (
 // nodes, has to restore it.
 const reachable = 90 * time.Second
 
+// spoolDir is the folder of an engine's spool.
+const spoolDir = "/var/spool/varve"
+
 var faults = []fault{
-	{name: "kill", atMost: restarted, strike: func(_ SpecContext, _ *site, engine corev1.Pod) {
-		lab.Kill(engine.Name)
+	{name: "kill", atMost: restarted, inject: func(_ SpecContext, _ *site, o *occurrence) {
+		lab.Kill(o.engine.Name)
 	}},
-	{name: "delete-pod", planned: true, strike: func(ctx SpecContext, s *site, engine corev1.Pod) {
-		lab.Kubectl("delete", "pod", "-n", s.Namespace, engine.Name, "--timeout=5m")
-		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
+	{name: "delete-pod", planned: true, inject: func(ctx SpecContext, s *site, o *occurrence) {
+		lab.Kubectl("delete", "pod", "-n", s.Namespace, o.engine.Name, "--timeout=5m")
+		s.awaitHealthy(ctx, engines)
 	}},
-	{name: "force-delete-pod", atMost: replaced, strike: func(ctx SpecContext, s *site, engine corev1.Pod) {
-		lab.Kubectl("delete", "pod", "-n", s.Namespace, engine.Name, "--grace-period=0", "--force")
-		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
+	{name: "force-delete-pod", atMost: replaced, inject: func(ctx SpecContext, s *site, o *occurrence) {
+		lab.Kubectl("delete", "pod", "-n", s.Namespace, o.engine.Name, "--grace-period=0", "--force")
+		s.awaitHealthy(ctx, engines)
 	}},
-	{name: "node-lost", atMost: replaced, strike: func(_ SpecContext, _ *site, engine corev1.Pod) {
-		loseNode(engine)
+	{name: "node-lost", atMost: replaced, inject: func(_ SpecContext, _ *site, o *occurrence) {
+		o.loseNode()
 	}},
-	{name: "drain-node", planned: true, strike: func(_ SpecContext, _ *site, engine corev1.Pod) {
-		node := engine.Spec.NodeName
-		DeferCleanup(lab.Kubectl, "uncordon", node)
+	{name: "drain-node", planned: true, inject: func(_ SpecContext, _ *site, o *occurrence) {
+		node := o.engine.Spec.NodeName
+		o.later(func() { lab.Kubectl("uncordon", node) })
 		lab.Kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=5m")
 	}},
-	{name: "rolling-upgrade", planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
-		lab.Kubectl("rollout", "restart", "deployment", "main-engine", "-n", s.Namespace)
-		lab.Kubectl("rollout", "status", "deployment", "main-engine", "-n", s.Namespace, "--timeout=8m")
-		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
+	{name: "rolling-upgrade", planned: true, inject: func(ctx SpecContext, s *site, _ *occurrence) {
+		s.rollOut("main-engine")
+		s.awaitHealthy(ctx, engines)
 	}},
-	{name: "retrieval-upgrade", planned: true, answered: true, strike: func(_ SpecContext, s *site, _ corev1.Pod) {
-		lab.Kubectl("rollout", "restart", "deployment", "main-retrieval", "-n", s.Namespace)
-		lab.Kubectl("rollout", "status", "deployment", "main-retrieval", "-n", s.Namespace, "--timeout=8m")
+	{name: "retrieval-upgrade", planned: true, answered: true, sparesEngines: true, inject: func(_ SpecContext, s *site, _ *occurrence) {
+		s.rollOut("main-retrieval")
 	}},
-	{name: "scale", planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
+	{name: "scale", planned: true, inject: func(ctx SpecContext, s *site, _ *occurrence) {
 		for _, replicas := range []int{2, 4, 2, engines} {
 			s.scale(ctx, replicas)
 		}
 	}},
-	{name: "operator-crash", planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
+	{name: "operator-crash", planned: true, inject: func(ctx SpecContext, s *site, _ *occurrence) {
 		s.move(ctx)
 		lab.Kill(lab.PodsOf(ctx, lab.OperatorNamespace, "app.kubernetes.io/name=varve-operator")[0])
-		Eventually(ctx, func() string { return s.unhealthy(ctx, engines+1) }).WithTimeout(lab.Patience).Should(BeEmpty())
+		s.awaitHealthy(ctx, engines+1)
 		s.scale(ctx, engines)
 	}},
-	{name: "api-server-away", atMost: outage(time.Minute) + reachable + replaced, strike: func(ctx SpecContext, _ *site, engine corev1.Pod) {
-		loseNode(engine)
-		DeferCleanup(lab.ClusterScript, "start", "kube-apiserver")
+	{name: "api-server-away", atMost: outage(time.Minute) + reachable + replaced, lasts: time.Minute, stopsAPIServer: true, inject: func(ctx SpecContext, _ *site, o *occurrence) {
+		o.loseNode()
+		start := o.later(func() { lab.ClusterScript("start", "kube-apiserver") })
 		lab.ClusterScript("stop", "kube-apiserver")
-		pause(ctx, outage(time.Minute))
-		lab.ClusterScript("start", "kube-apiserver")
+		pause(ctx, o.lasts)
+		start()
 	}},
-	{name: "cassandra-away", atMost: replaced + outage(5*time.Minute), strike: func(ctx SpecContext, _ *site, engine corev1.Pod) {
+	{name: "cassandra-away", atMost: replaced + outage(5*time.Minute), lasts: 5 * time.Minute, inject: func(ctx SpecContext, _ *site, o *occurrence) {
 		lab.Database.Kill()
-		half := outage(5*time.Minute) / 2
-		pause(ctx, half)
-		loseNode(engine)
-		pause(ctx, half)
+		pause(ctx, o.lasts/2)
+		o.loseNode()
+		pause(ctx, o.lasts/2)
 		lab.Database.Start(GinkgoTB())
 	}},
-	{name: "ioc-network-cut", atMost: replaced + outage(time.Minute), strike: func(ctx SpecContext, s *site, engine corev1.Pod) {
-		heal := s.cutIOC(engine.Status.PodIP)
-		DeferCleanup(heal)
-		pause(ctx, outage(time.Minute))
+	{name: "full-disk", planned: true, lasts: time.Minute, inject: func(ctx SpecContext, _ *site, o *occurrence) {
+		free, err := lab.FillDisk(o.engine.Name, spoolDir, "LOCK")
+		if err != nil {
+			GinkgoWriter.Printf("no disk is full: %v\n", err) // samples wait in the spool, or the engine is gone
+			return
+		}
+		free = o.later(free)
+		start := o.later(func() { lab.Database.Start(GinkgoTB()) })
+		lab.Database.Kill()
+		pause(ctx, o.lasts/2)
+		if o.choice%2 == 0 { // the disk has space before the end of the outage
+			free()
+		}
+		pause(ctx, o.lasts/2)
+		start()
+	}},
+	{name: "ioc-network-cut", atMost: replaced + outage(time.Minute), lasts: time.Minute, inject: func(ctx SpecContext, s *site, o *occurrence) {
+		heal := o.later(s.cutIOC(o.engine.Status.PodIP))
+		pause(ctx, o.lasts)
 		heal()
 	}},
 }
 
-// loseNode stops an engine's node abruptly. The node returns when the spec is over.
-func loseNode(engine corev1.Pod) {
+// loseNode stops the engine's node abruptly. The node returns when the occurrence is healed.
+func (o *occurrence) loseNode() {
 	GinkgoHelper()
-	lab.ClusterScript("node-down", engine.Spec.NodeName)
-	DeferCleanup(lab.ClusterScript, "node-up", engine.Spec.NodeName)
+	node := o.engine.Spec.NodeName
+	lab.ClusterScript("node-down", node)
+	o.later(func() { lab.ClusterScript("node-up", node) })
 }
 
-// cutIOC drops all packets between a pod and the IOC's Channel Access port until heal is called.
+// rollOut replaces all pods of a Deployment.
+func (s *site) rollOut(deployment string) {
+	GinkgoHelper()
+	lab.Kubectl("rollout", "restart", "deployment", deployment, "-n", s.Namespace)
+	lab.Kubectl("rollout", "status", "deployment", deployment, "-n", s.Namespace, "--timeout=8m")
+}
+
+// cutIOC drops all packets between a pod and the Channel Access ports of the IOCs until heal is
+// called.
 func (s *site) cutIOC(pod string) (heal func()) {
 	GinkgoHelper()
 	const table = "varve-test"
+	var ports []string
+	for _, ioc := range s.iocs {
+		ports = append(ports, strconv.Itoa(ioc.CAPort))
+	}
 	rules := fmt.Sprintf(`table inet %[1]s {
-		chain from { type filter hook input priority -10; ip saddr %[2]s th dport %[3]d drop; }
-		chain to { type filter hook output priority -10; ip daddr %[2]s th sport %[3]d drop; }
-	}`, table, pod, s.ioc.CAPort)
+		chain from { type filter hook input priority -10; ip saddr %[2]s th dport { %[3]s } drop; }
+		chain to { type filter hook output priority -10; ip daddr %[2]s th sport { %[3]s } drop; }
+	}`, table, pod, strings.Join(ports, ", "))
 	_, err := lab.Feed(rules, "nft", "-f", "-")
 	Expect(err).NotTo(HaveOccurred())
 	return func() { _, _ = lab.Run("nft", "delete", "table", "inet", table) }

@@ -33,7 +33,7 @@ var _ = Describe("An archive with a managed Cassandra", Label("managed"), Ordere
 	}, NodeTimeout(3*lab.Patience))
 
 	It("has its data again after it was deleted and created again", func(ctx SpecContext) {
-		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
+		s.awaitHealthy(ctx, engines)
 		from := time.Now().Add(-time.Minute)
 		to := time.Now().Add(-durable)
 		before := s.readAll(ctx, from, to)
@@ -52,7 +52,7 @@ var _ = Describe("An archive with a managed Cassandra", Label("managed"), Ordere
 	}
 
 	It("endures the deletion of a Cassandra pod", func(ctx SpecContext) {
-		s.endures(ctx, fault{name: "cassandra-pod", planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
+		s.endures(ctx, fault{name: "cassandra-pod", planned: true, inject: func(ctx SpecContext, s *site, _ *occurrence) {
 			lab.Kubectl("delete", "pod", "-n", s.Namespace, s.cassandraPod(ctx).Name, "--grace-period=0", "--force")
 			s.awaitCassandra(ctx, v1alpha1.ReasonNodesDown, metav1.ConditionFalse)
 			s.awaitCassandra(ctx, v1alpha1.ReasonNodesReady, metav1.ConditionTrue)
@@ -60,11 +60,11 @@ var _ = Describe("An archive with a managed Cassandra", Label("managed"), Ordere
 	}, SpecTimeout(2*scaling))
 
 	It("endures the loss of the Kubernetes node of a Cassandra pod", Label("bare"), func(ctx SpecContext) {
-		s.endures(ctx, fault{name: "cassandra-host-lost", planned: true, strike: func(ctx SpecContext, s *site, engine corev1.Pod) {
-			loseNode(engine)
+		s.endures(ctx, fault{name: "cassandra-host-lost", planned: true, lasts: 5 * time.Minute, inject: func(ctx SpecContext, s *site, o *occurrence) {
+			o.loseNode()
 			s.awaitCassandra(ctx, v1alpha1.ReasonNodesDown, metav1.ConditionFalse)
-			pause(ctx, outage(5*time.Minute))
-			lab.ClusterScript("node-up", engine.Spec.NodeName)
+			pause(ctx, o.lasts)
+			o.heal()
 			s.awaitCassandra(ctx, v1alpha1.ReasonNodesReady, metav1.ConditionTrue)
 		}})
 	}, SpecTimeout(2*scaling))
@@ -75,7 +75,7 @@ var _ = Describe("An archive with a managed Cassandra", Label("managed"), Ordere
 // resize returns a planned fault that changes the number of Cassandra nodes. It must lose no
 // sample.
 func (s *site) resize(size int32) fault {
-	return fault{name: fmt.Sprintf("cassandra-to-%d", size), planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
+	return fault{name: fmt.Sprintf("cassandra-to-%d", size), planned: true, inject: func(ctx SpecContext, s *site, _ *occurrence) {
 		lab.Kubectl("patch", "archiver", "main", "-n", s.Namespace, "--type=merge",
 			"-p", fmt.Sprintf(`{"spec":{"storage":{"cassandra":{"managed":{"size":%d}}}}}`, size))
 		Eventually(ctx, func(g Gomega) {

@@ -1,6 +1,7 @@
 package elasticity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,9 +26,10 @@ const engines = 3
 // site is an archive under load.
 type site struct {
 	*lab.Lab
-	ioc        *epics.IOC
+	iocs       []*epics.IOC
 	pvs        []string
 	redundancy int
+	shards     int32 // number of shards; as many more have the PVs with redundancy 2
 }
 
 // newSite creates an archive and waits until it captures all PVs. archiver overrides the usual
@@ -35,30 +37,50 @@ type site struct {
 func newSite(ctx context.Context, namespace string, redundancy int, period string, archiver lab.Spec) *site {
 	GinkgoHelper()
 	s := &site{redundancy: redundancy, pvs: archive.Names("SEQ:", rate()/perPV)}
-	s.ioc = epics.StartIOCOn(GinkgoTB(), lab.HostIP, strings.ReplaceAll(archive.Counting(s.pvs), hot, period))
+	s.iocs = []*epics.IOC{epics.StartIOCOn(GinkgoTB(), lab.HostIP, strings.ReplaceAll(archive.Counting(s.pvs), hot, period))}
+	s.install(ctx, namespace, archiver)
+	lab.Apply(s.Namespace, listed("counting", s.pvs, fmt.Sprintf("redundancy: %d", redundancy)))
+	s.AwaitReadable(ctx, s.pvs, time.Now())
+	return s
+}
+
+// install creates the archive of a site whose IOCs run.
+func (s *site) install(ctx context.Context, namespace string, archiver lab.Spec) {
+	GinkgoHelper()
 	spec := lab.Spec{
 		"engines":   lab.Spec{"replicas": engines},
 		"retrieval": lab.Spec{"replicas": 2, "service": lab.Spec{"type": "NodePort"}},
 	}
 	maps.Copy(spec, archiver)
-	s.Lab = lab.New(ctx, namespace, spec, s.ioc)
+	s.Lab = lab.New(ctx, namespace, spec, s.iocs...)
+	var a v1alpha1.Archiver
+	Expect(lab.Kube.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: "main"}, &a)).To(Succeed())
+	s.shards = a.Spec.Shards
 	s.HTTP.Timeout = 15 * time.Second // also ends requests to a lost pod, so that the client connects to another pod
-	manifests, lists := "", []string(nil)
-	for part := range slices.Chunk(s.pvs, 1000) {
-		name := fmt.Sprintf("pvs-%d", len(lists))
+}
+
+// listed returns the manifests of a group and of the ConfigMaps that list its PVs.
+func listed(group string, pvs []string, settings ...string) (manifests string) {
+	var lists []string
+	for part := range slices.Chunk(pvs, 1000) {
+		name := fmt.Sprintf("%s-%d", group, len(lists))
 		manifests += lab.ConfigMap(name, part...)
 		lists = append(lists, name)
 	}
-	lab.Apply(s.Namespace, manifests+lab.Group("counting", lab.From(lists...), fmt.Sprintf("redundancy: %d", redundancy)))
-	s.AwaitReadable(ctx, s.pvs, time.Now())
-	return s
+	return manifests + lab.Group(group, append(settings, lab.From(lists...))...)
+}
+
+// awaitHealthy waits until the given number of engines captures all shards.
+func (s *site) awaitHealthy(ctx SpecContext, replicas int) {
+	GinkgoHelper()
+	Eventually(ctx, func() string { return s.unhealthy(ctx, replicas) }).WithTimeout(lab.Patience).Should(BeEmpty(), "the archive is healthy")
 }
 
 // scale sets the number of engines and waits until they capture all shards.
 func (s *site) scale(ctx SpecContext, replicas int) {
 	GinkgoHelper()
 	lab.Kubectl("scale", "archiver", "main", "-n", s.Namespace, fmt.Sprintf("--replicas=%d", replicas))
-	Eventually(ctx, func() string { return s.unhealthy(ctx, replicas) }).WithTimeout(lab.Patience).Should(BeEmpty())
+	s.awaitHealthy(ctx, replicas)
 }
 
 // move adds an engine and returns when shards begin to move to it.
@@ -87,11 +109,25 @@ func (s *site) unhealthy(ctx context.Context, replicas int) string {
 // with fewer capturing engines than its redundancy requires.
 func (s *site) broken(ctx context.Context) string { return s.readView(ctx).broken }
 
+// short describes why the archive could lose samples with the next loss of an engine. Shards may
+// move.
+func (s *site) short(ctx context.Context) string {
+	v := s.readView(ctx)
+	switch {
+	case v.ready != engines:
+		return cmp.Or(v.broken, fmt.Sprintf("%d engines are ready, want %d", v.ready, engines))
+	case v.short != "":
+		return v.short
+	}
+	return ""
+}
+
 // view is the state of an archive according to the API server.
 type view struct {
 	ready            int             // number of ready engines
 	busy             map[string]bool // engines that capture a shard
 	broken, draining string          // description of one such shard
+	short            string          // description of a shard that too few engines capture
 }
 
 func (s *site) readView(ctx context.Context) (v view) {
@@ -106,10 +142,18 @@ func (s *site) readView(ctx context.Context) (v view) {
 	v = view{ready: len(ready), busy: map[string]bool{}}
 	for i := range shards.Items {
 		if sh := &shards.Items[i]; sh.Spec.Channels > 0 {
-			v.add(sh, ready, s.redundancy)
+			v.add(sh, ready, s.redundancyOf(sh))
 		}
 	}
 	return v
+}
+
+// redundancyOf returns the number of engines that must capture a shard.
+func (s *site) redundancyOf(sh *v1alpha1.ArchiveShard) int {
+	if sh.Spec.Index != nil && *sh.Spec.Index >= s.shards {
+		return 2
+	}
+	return 1
 }
 
 func (v *view) add(sh *v1alpha1.ArchiveShard, ready map[string]bool, redundancy int) {
@@ -127,8 +171,9 @@ func (v *view) add(sh *v1alpha1.ArchiveShard, ready map[string]bool, redundancy 
 			v.busy[e.Name] = true
 		}
 	}
-	if captured < redundancy && v.broken == "" {
-		v.broken = fmt.Sprintf("%s is captured by only %d engines", sh.Name, captured)
+	if captured < redundancy {
+		v.short = fmt.Sprintf("%s is captured by only %d engines", sh.Name, captured)
+		v.broken = cmp.Or(v.broken, v.short)
 	}
 }
 
@@ -162,9 +207,26 @@ func (s *site) enginePods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, err
 }
 
-// anEngine returns an engine on a node without the operator, because separate specs test faults
-// of the operator. It directs all later reads to a node other than the engine's.
-func (s *site) anEngine(ctx SpecContext) (victim corev1.Pod) {
+// anEngine returns an engine that a fault may strike. It directs all later reads to a node other
+// than the engine's.
+func (s *site) anEngine(ctx SpecContext) corev1.Pod {
+	GinkgoHelper()
+	victims := s.victims(ctx)
+	Expect(victims).NotTo(BeEmpty(), "engines on nodes without the operator")
+	victim := victims[0]
+	var nodes corev1.NodeList
+	Expect(lab.Kube.List(ctx, &nodes)).To(Succeed())
+	for k := range nodes.Items {
+		if node := &nodes.Items[k]; node.Name != victim.Spec.NodeName {
+			s.ReadBy(node)
+		}
+	}
+	return victim
+}
+
+// victims returns the engines on nodes without the operator, because separate specs test faults
+// of the operator.
+func (s *site) victims(ctx SpecContext) (found []corev1.Pod) {
 	GinkgoHelper()
 	var operators corev1.PodList
 	Expect(lab.Kube.List(ctx, &operators, client.InNamespace(lab.OperatorNamespace))).To(Succeed())
@@ -174,15 +236,10 @@ func (s *site) anEngine(ctx SpecContext) (victim corev1.Pod) {
 	}
 	pods, err := s.enginePods(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.DeletionTimestamp == nil && !spared[p.Spec.NodeName] })
-	Expect(i).NotTo(Equal(-1), "an engine on a node without the operator")
-	var nodes corev1.NodeList
-	Expect(lab.Kube.List(ctx, &nodes)).To(Succeed())
-	victim = pods[i]
-	for k := range nodes.Items {
-		if node := &nodes.Items[k]; node.Name != victim.Spec.NodeName {
-			s.ReadBy(node)
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil && !spared[p.Spec.NodeName] {
+			found = append(found, p)
 		}
 	}
-	return victim
+	return found
 }

@@ -2,6 +2,7 @@ package elasticity
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,11 +21,41 @@ type fault struct {
 	planned bool
 	// answered is true if no read may fail during the fault.
 	answered bool
+	// sparesEngines is true if the fault takes away no engine and nothing that engines need.
+	sparesEngines bool
+	// stopsAPIServer is true if the fault stops the API server.
+	stopsAPIServer bool
 	// atMost is the longest allowed gap in a PV's samples with redundancy 1. It covers a flush,
 	// the detection of the fault, and the connection of the PV by another engine.
 	atMost time.Duration
-	// strike causes the fault on one or more engines and returns when the fault is over.
-	strike func(ctx SpecContext, s *site, engine corev1.Pod)
+	// lasts is the full length of the fault's outage, if it has one.
+	lasts time.Duration
+	// inject causes the fault and returns when the fault is over. A node that is lost stays away
+	// until the occurrence is healed.
+	inject func(ctx SpecContext, s *site, o *occurrence)
+}
+
+// occurrence is one occurrence of a fault.
+type occurrence struct {
+	engine corev1.Pod    // the engine that the fault strikes
+	lasts  time.Duration // length of the outage
+	choice uint64        // chooses among variants of the fault
+	cures  []func()
+}
+
+// later adds a cure, which heal applies unless the caller applies it before.
+func (o *occurrence) later(cure func()) (now func()) {
+	once := sync.OnceFunc(cure)
+	o.cures = append(o.cures, once)
+	return once
+}
+
+// heal ends what is left of the fault. The last cure is applied first.
+func (o *occurrence) heal() {
+	for _, cure := range slices.Backward(o.cures) {
+		cure()
+	}
+	o.cures = nil
 }
 
 // quiet is how long an archive must stay healthy before a spec accepts it as recovered. It is
@@ -35,8 +66,8 @@ const quiet = 20 * time.Second
 // fault allows.
 func (s *site) endures(ctx SpecContext, f fault) {
 	GinkgoHelper()
-	Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty(), "the archive is healthy before the fault")
-	engine := s.anEngine(ctx)
+	s.awaitHealthy(ctx, engines)
+	o := &occurrence{engine: s.anEngine(ctx), lasts: outage(f.lasts)}
 	strict := f.planned || s.redundancy > 1
 	from := time.Now().Add(-durable)
 	pause(ctx, 8*time.Second)
@@ -51,7 +82,8 @@ func (s *site) endures(ctx SpecContext, f fault) {
 	struck := time.Now()
 	h := s.follow()
 	DeferCleanup(func() { h.stop() })
-	f.strike(ctx, s, engine)
+	DeferCleanup(o.heal)
+	f.inject(ctx, s, o)
 	over := time.Now()
 	Eventually(ctx, func() time.Duration { return min(time.Since(over), time.Since(h.lastBroken())) }).WithTimeout(lab.Patience).Should(BeNumerically(">", quiet), h.reason)
 	pause(ctx, durable)

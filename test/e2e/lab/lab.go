@@ -205,10 +205,12 @@ func (l *Lab) Pods(ctx context.Context, component string) []string {
 }
 
 // ReadBy directs all later requests of the lab's client to a node.
-func (l *Lab) ReadBy(node *corev1.Node) {
-	for _, a := range node.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			l.Client = archive.NewClient(fmt.Sprintf("http://%s:%d", a.Address, l.nodePort), l.HTTP.Timeout)
-		}
-	}
+func (l *Lab) ReadBy(node *corev1.Node) { l.Client = l.ClientAt(node) }
+
+// ClientAt returns a client that reads the archive through a node.
+func (l *Lab) ClientAt(node *corev1.Node) *archive.Client {
+	GinkgoHelper()
+	i := slices.IndexFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })
+	Expect(i).NotTo(Equal(-1), "the address of %s", node.Name)
+	return archive.NewClient(fmt.Sprintf("http://%s:%d", node.Status.Addresses[i].Address, l.nodePort), l.HTTP.Timeout)
 }
