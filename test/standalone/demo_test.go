@@ -13,7 +13,7 @@ import (
 // TestDemo checks that the demo archives PVs, that commands can read them, and that the demo
 // prints a sum that accounts for every sample.
 func TestDemo(t *testing.T) {
-	p := program.Launch(t, nil, "demo", "--seconds", "6", "--data", t.TempDir(), "-f", "../../config/samples", "--listen", "127.0.0.1:0")
+	p := program.Launch(t, nil, "demo", "--seconds", "6", "--data", t.TempDir(), "--listen", "127.0.0.1:0")
 	browser := regexp.MustCompile(`in a browser\s+(\S+)/\n`)
 	var url string
 	program.Eventually(t, "the demo prints its address", func() bool {
@@ -23,13 +23,16 @@ func TestDemo(t *testing.T) {
 		return url != ""
 	})
 	a := &program.Archiver{Process: p, Client: archive.NewClient(url, program.Patience)}
+	if hint := "/varve status --url " + url + "\n"; !strings.Contains(p.Out.String(), hint) {
+		t.Errorf("the demo does not print the hint %q:\n%s", hint, p.Out.String())
+	}
 	program.Eventually(t, "samples are stored", func() bool { return a.Summary().Stored > 100 })
 
 	expect(t, []string{"status", "--url", url},
 		`GROUP +CHANNELS +CONNECTED +RATE/s +RECEIVED +STORED +DROPPED\n`, `default/sim-scan +20 +20 +`, `default/sim-waveforms +5 +5 +`, `all +\d+ +\d+ `)
 	expect(t, []string{"status", "--url", url, "SIM:NOISE:*"}, `SIM:NOISE:0000 +connected +float64 +Monitor .*(deadband|rate) \d+`)
 	expect(t, []string{"get", "SIM:RAMP:0000", "--from", "-1m", "--url", url}, `  -- connected 127\.0\.0\.1:`, `\n\d+ samples\n$`)
-	expect(t, []string{"get", "SIM:ENUM:0000", "--from", "-1m", "--format", "csv", "--url", url}, `^time,value,severity,status\n20\d\d-.*,NO_ALARM,NO_ALARM\n`)
+	expect(t, []string{"get", "SIM:ENUM:0000", "--from", "-1m", "--format", "csv", "--url", url}, `^pv,time,value,label,units,severity,status\r\nSIM:ENUM:0000,20\d\d-.*,NO_ALARM,NO_ALARM\r\n`)
 	expect(t, []string{"get", "SIM:RAMP:0000", "--from", "-1m", "--format", "json", "--url", url}, `^\{"pv":"SIM:RAMP:0000"`)
 
 	if code := p.Wait(); code != 0 {

@@ -1,0 +1,190 @@
+package standalone
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/cassandra"
+	"varve.dev/varve/test/program"
+)
+
+// TestLong_RefusedBlocks revokes the right to write blocks, while Cassandra still accepts journal
+// rows, until the archiver has received several times as many samples as fit into --memory. The
+// archiver must stay within its memory and keep every sample. Once it may write blocks again, it
+// must seal all of them, and mark none of them as lost. The test logs the memory of the process.
+//
+// With VARVE_LONG=1 the scenario lasts 30 minutes with --memory 256Mi, so it needs -timeout 1h.
+func TestLong_RefusedBlocks(t *testing.T) {
+	const keyspace = "refused"
+	t.Setenv("JAVA_TOOL_OPTIONS", "-Dcassandra.superuser_setup_delay_ms=0")
+	node := cassandra.Start(t, "authenticator: PasswordAuthenticator", "authorizer: CassandraAuthorizer",
+		"permissions_validity: 500ms", "permissions_update_interval: 100ms")
+	rights := newRights(t, node, keyspace)
+
+	const pvs = 2000
+	p := newFixture(t, pvs)
+	args := []string{
+		"-f", p.groups, "--checkpoint", "10s", "--memory", either("16Mi", "256Mi"),
+		"--cassandra", node.Addr(), "--cassandra-keyspace", keyspace, "--cassandra-credentials", rights.engines,
+	}
+	a := program.Standalone(t, p.ClientEnv(), args...)
+	begin := a.AwaitSamples(pvs)
+	program.Eventually(t, "the first samples are sealed", func() bool { return metric(t, a, "varve_seal_samples_total") > 0 })
+
+	rights.refuseBlocks()
+	time.Sleep(time.Second) // until Cassandra has read the rights again
+	sealed := metric(t, a, "varve_seal_samples_total")
+	watchMemory(t, a, either(75*time.Second, 25*time.Minute))
+	if now := metric(t, a, "varve_seal_samples_total"); now > sealed+float64(pvs*20) {
+		t.Errorf("%.0f samples were sealed although the blocks are refused", now-sealed)
+	}
+	if metric(t, a, "varve_journal_released_total") == 0 {
+		t.Error("memory was never short, so the test shows nothing")
+	}
+	rights.restoreBlocks()
+	stored := a.Summary().Stored
+	program.Eventually(t, "the samples in the journal are sealed", func() bool {
+		return metric(t, a, "varve_seal_samples_total") >= float64(stored)
+	})
+	watchMemory(t, a, either(5*time.Second, 4*time.Minute))
+	if n := metric(t, a, "varve_journal_dropped_samples_total"); n != 0 {
+		t.Errorf("%.0f samples were dropped", n)
+	}
+	checkBalance(t, a)
+	end := time.Now()
+	total := 0
+	for _, pv := range p.pvs {
+		events, err := a.Raw(pv, begin, end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tally := archive.NewTally(events)
+		total += tally.Samples
+		if least := int(end.Sub(begin).Seconds() * 9); tally.Lost+tally.Duplicated > 0 || tally.Samples < least {
+			t.Errorf("%s: %v, want at least %d samples", pv, tally, least)
+		}
+		for _, m := range a.Marks(pv, begin) {
+			t.Errorf("%s has the mark %s: %s", pv, m.Kind, m.Text)
+		}
+		if t.Failed() {
+			t.FailNow() // the other PVs probably have the same problem
+		}
+	}
+	t.Logf("read %d samples; none is missing, duplicated or marked", total)
+}
+
+// watchMemory logs the resident memory of the archiver and its samples now and then. It fails the
+// test if the samples take more than the limit, apart from those of a flush.
+func watchMemory(t *testing.T, a *program.Archiver, d time.Duration) {
+	t.Helper()
+	limit := metric(t, a, "varve_journal_memory_limit_bytes")
+	const looks = 12
+	for range looks {
+		a.GoOn(d / looks)
+		used := metric(t, a, "varve_journal_memory_bytes")
+		t.Logf("%s: resident %d MiB, samples in no block %.1f MiB of %.0f MiB, left memory %.0f times, sealed %.0f",
+			time.Now().Format(time.TimeOnly), resident(t, a)>>20, used/(1<<20), limit/(1<<20),
+			metric(t, a, "varve_journal_released_total"), metric(t, a, "varve_seal_samples_total"))
+		if used > limit*1.25 {
+			t.Errorf("samples take %.1f MiB, but --memory allows %.1f MiB", used/(1<<20), limit/(1<<20))
+		}
+	}
+}
+
+var residentLine = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
+
+// resident returns the resident memory of the archiver in bytes, or 0 where the kernel does not
+// report it.
+func resident(t *testing.T, a *program.Archiver) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.Cmd.Process.Pid))
+	m := residentLine.FindSubmatch(status)
+	if err != nil || m == nil {
+		return 0
+	}
+	kB, _ := strconv.Atoi(string(m[1]))
+	return kB << 10
+}
+
+// rights are the rights of the engines' user on the tables of an archive.
+type rights struct {
+	t        *testing.T
+	session  *gocql.Session // of the administrator
+	keyspace string
+	engines  string // directory with the credentials of the engines' user
+}
+
+const enginesUser = "engines"
+
+// newRights creates an archive, and a user for its engines.
+func newRights(t *testing.T, node *cassandra.Node, keyspace string) *rights {
+	t.Helper()
+	r := &rights{t: t, keyspace: keyspace, engines: credentials(t, enginesUser, "engines' password")}
+	cluster := gocql.NewCluster(node.Addr())
+	cluster.ProtoVersion, cluster.Timeout, cluster.Logger = 5, 30*time.Second, gocql.NewLogger(gocql.LogLevelNone)
+	cluster.Authenticator = gocql.PasswordAuthenticator{Username: "cassandra", Password: "cassandra"}
+	program.Eventually(t, "the administrator can log in", func() (ok bool) {
+		var err error
+		r.session, err = cluster.CreateSession()
+		return err == nil
+	})
+	t.Cleanup(r.session.Close)
+	s := program.Launch(t, nil, "schema", "--cassandra", node.Addr(), "--cassandra-keyspace", keyspace, "--timeout", "5m",
+		"--cassandra-credentials", credentials(t, "cassandra", "cassandra"), "--role-credentials", r.engines)
+	<-s.Ended
+	if code := s.Wait(); code != 0 {
+		t.Fatalf("varve schema exits with %d:\n%s", code, s.Log.Tail())
+	}
+	return r
+}
+
+// credentials returns a directory with the files username and password.
+func credentials(t *testing.T, username, password string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"username": username, "password": password} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// refuseBlocks lets the engines' user write every table but those of blocks and rollups.
+func (r *rights) refuseBlocks() {
+	r.t.Helper()
+	tables := r.session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?", r.keyspace).IterContext(r.t.Context())
+	for name := ""; tables.Scan(&name); {
+		if !strings.HasPrefix(name, "block_") && !strings.HasPrefix(name, "rollup_") {
+			r.exec("GRANT MODIFY ON TABLE %s.%s TO %s", r.keyspace, name, enginesUser)
+		}
+	}
+	if err := tables.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.exec("REVOKE MODIFY ON KEYSPACE %s FROM %s", r.keyspace, enginesUser)
+}
+
+// restoreBlocks lets the engines' user write all tables.
+func (r *rights) restoreBlocks() {
+	r.t.Helper()
+	r.exec("GRANT MODIFY ON KEYSPACE %s TO %s", r.keyspace, enginesUser)
+}
+
+// exec runs a statement as the administrator.
+func (r *rights) exec(format string, args ...any) {
+	r.t.Helper()
+	stmt := fmt.Sprintf(format, args...)
+	if err := r.session.Query(stmt).ExecContext(r.t.Context()); err != nil {
+		r.t.Fatalf("%s: %v", stmt, err)
+	}
+}
