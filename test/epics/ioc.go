@@ -27,8 +27,10 @@ type IOC struct {
 	// Host is the address at which the IOC listens.
 	Host string
 	// CAPort is the port of Channel Access over TCP and UDP. PVAPort is the port of pvAccess
-	// over TCP.
-	CAPort, PVAPort int
+	// over TCP. pvaSearchPort is its port for UDP searches. All pvAccess servers of a machine
+	// answer searches at the standard port, so that clients would also find the PVs of other
+	// tests there.
+	CAPort, PVAPort, pvaSearchPort int
 
 	tb    testing.TB
 	db    string   // path of the EPICS database file
@@ -67,7 +69,7 @@ func StartIOCAt(tb testing.TB, host string, caPort int, database string) *IOC {
 func newIOC(tb testing.TB, host string, caPort int, database string) *IOC {
 	tb.Helper()
 	ioc := &IOC{
-		Host: host, CAPort: caPort, PVAPort: FreePort(tb, host), tb: tb,
+		Host: host, CAPort: caPort, PVAPort: FreePort(tb, host), pvaSearchPort: FreePort(tb, host), tb: tb,
 		db: filepath.Join(tb.TempDir(), "test.db"),
 	}
 	ioc.args = []string{"-m", "pvxslibs.ioc", "-d", ioc.db}
@@ -92,7 +94,7 @@ func StartPVAServer(tb testing.TB, script string) *IOC {
 func startScript(tb testing.TB, script string, probe func(*IOC) string) *IOC {
 	tb.Helper()
 	const host = "127.0.0.1"
-	ioc := &IOC{Host: host, CAPort: FreePort(tb, host), PVAPort: FreePort(tb, host), tb: tb}
+	ioc := &IOC{Host: host, CAPort: FreePort(tb, host), PVAPort: FreePort(tb, host), pvaSearchPort: FreePort(tb, host), tb: tb}
 	ioc.args, ioc.probe = []string{"-c", script, host}, probe(ioc)
 	ioc.launch()
 	return ioc
@@ -172,6 +174,7 @@ func (ioc *IOC) environment() []string {
 		"EPICS_CA_SERVER_PORT="+ca, // read by caproto's servers
 		"EPICS_CAS_BEACON_ADDR_LIST=127.0.0.1", "EPICS_CAS_AUTO_BEACON_ADDR_LIST=NO",
 		"EPICS_PVAS_INTF_ADDR_LIST="+ioc.Host, "EPICS_PVAS_SERVER_PORT="+pva,
+		"EPICS_PVAS_BROADCAST_PORT="+strconv.Itoa(ioc.pvaSearchPort),
 		"EPICS_PVAS_BEACON_ADDR_LIST=127.0.0.1", "EPICS_PVAS_AUTO_BEACON_ADDR_LIST=NO",
 	)
 }
@@ -181,6 +184,7 @@ func (ioc *IOC) ClientEnv() []string {
 	return []string{
 		"EPICS_CA_ADDR_LIST=" + ioc.CAAddr(), "EPICS_CA_AUTO_ADDR_LIST=NO", "EPICS_CA_MAX_ARRAY_BYTES=20000000",
 		"EPICS_PVA_ADDR_LIST=127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST=NO", "EPICS_PVA_NAME_SERVERS=" + ioc.PVAAddr(),
+		"EPICS_PVA_BROADCAST_PORT=" + strconv.Itoa(ioc.pvaSearchPort),
 	}
 }
 
