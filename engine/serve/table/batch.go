@@ -1,6 +1,9 @@
 package table
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // Batch is rows of a table, as columns of equal length.
 type Batch struct{ Columns []Vector }
@@ -49,23 +52,32 @@ func (v *Vector) Len() int {
 	return len(v.Ends)
 }
 
-// valid marks the last row as one with a value, or without one.
-func (v *Vector) valid(is bool) {
+// valid marks n new rows as rows with a value, or without one.
+func (v *Vector) valid(is bool, n int) {
 	if v.column.Nulls {
-		v.Valid = append(v.Valid, is)
+		v.Valid = appendTimes(v.Valid, is, n)
 	}
+}
+
+// appendTimes appends a value n times.
+func appendTimes[T any](dst []T, value T, n int) []T {
+	dst = slices.Grow(dst, n)
+	for range n {
+		dst = append(dst, value)
+	}
+	return dst
 }
 
 // AppendInt appends a value of type Time, Int or Uint.
 func (v *Vector) AppendInt(i int64) {
 	v.Ints = append(v.Ints, i)
-	v.valid(true)
+	v.valid(true, 1)
 }
 
 // AppendFloat appends a value of type Float.
 func (v *Vector) AppendFloat(f float64) {
 	v.Floats = append(v.Floats, f)
-	v.valid(true)
+	v.valid(true, 1)
 }
 
 // AppendText appends a value of type Text. Bytes that are not UTF-8 become U+FFFD.
@@ -84,14 +96,14 @@ func (v *Vector) AppendText(text []byte) {
 // before. They must be UTF-8.
 func (v *Vector) EndText() {
 	v.Ends = append(v.Ends, len(v.Bytes))
-	v.valid(true)
+	v.valid(true, 1)
 }
 
 // EndList appends a value of type Floats: the elements that were appended to Floats since the value
 // before.
 func (v *Vector) EndList() {
 	v.Ends = append(v.Ends, len(v.Floats))
-	v.valid(true)
+	v.valid(true, 1)
 }
 
 // AppendNull appends a row without a value.
@@ -108,16 +120,13 @@ func (v *Vector) AppendNull() {
 	case Floats:
 		v.Ends = append(v.Ends, len(v.Floats))
 	}
-	v.valid(false)
+	v.valid(false, 1)
 }
 
 // AppendWord appends n times a value of type Word.
 func (v *Vector) AppendWord(word string, n int) {
-	code := v.Code(word)
-	for range n {
-		v.Codes = append(v.Codes, code)
-		v.valid(true)
-	}
+	v.Codes = appendTimes(v.Codes, v.Code(word), n)
+	v.valid(true, n)
 }
 
 // Code returns the index of a word in Words, and adds it if it is missing. It is valid for the

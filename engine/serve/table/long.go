@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"varve.dev/varve/engine/sample"
@@ -132,12 +133,7 @@ func (l *Long) appendPart(pv string, d *Description, r *sample.Run, from, to int
 	c[longTime].Ints = append(c[longTime].Ints, r.Times[from:to]...)
 	l.appendLabels(d, r, from, to)
 	l.appendTags(r.Tags[from:to])
-	for i := from; i < to; i++ {
-		if err := l.appendValue(pv, r, i); err != nil {
-			return err
-		}
-	}
-	return nil
+	return l.appendValues(pv, r, from, to)
 }
 
 func (l *Long) appendLabels(d *Description, r *sample.Run, from, to int) {
@@ -146,12 +142,17 @@ func (l *Long) appendLabels(d *Description, r *sample.Run, from, to int) {
 		c.AppendWord("", to-from)
 		return
 	}
-	for _, w := range r.Words[from:to] {
+	for i := from; i < to; {
+		w, j := r.Words[i], i+1
+		for j < to && r.Words[j] == w {
+			j++
+		}
 		label := ""
 		if w < uint64(len(d.Labels)) {
 			label = d.Labels[w]
 		}
-		c.AppendWord(label, 1)
+		c.AppendWord(label, j-i)
+		i = j
 	}
 }
 
@@ -169,28 +170,58 @@ func (l *Long) appendTags(tags []sample.Tag) {
 	}
 }
 
-func (l *Long) appendValue(pv string, r *sample.Run, i int) error {
+func (l *Long) appendValues(pv string, r *sample.Run, from, to int) error {
 	v := &l.w.Batch.Columns[longValue]
 	switch l.typ {
 	case Int, Uint:
-		v.AppendInt(int64(r.Words[i]))
-	case Float:
-		f, exact := exactFloat(r.Type, r.Words[i])
-		if !exact {
-			return fmt.Errorf("%w of floats without rounding: %s", &TypeError{pv, r.Type}, value.Quoted.Append(nil, r, i))
+		v.Ints = slices.Grow(v.Ints, to-from)
+		for _, w := range r.Words[from:to] {
+			v.Ints = append(v.Ints, int64(w))
 		}
-		v.AppendFloat(f)
+	case Float:
+		return l.appendFloats(pv, r, from, to)
 	case Floats:
-		return l.appendElements(pv, r, i)
+		for i := from; i < to; i++ {
+			if err := l.appendElements(pv, r, i); err != nil {
+				return err
+			}
+		}
 	case Text:
-		if r.Type == sample.String {
-			v.AppendText(r.Value(i))
-		} else {
-			v.Bytes = value.Quoted.Append(v.Bytes, r, i)
-			v.EndText()
+		for i := from; i < to; i++ {
+			l.appendText(r, i)
 		}
 	}
 	return nil
+}
+
+// appendFloats appends numbers. Most PVs have doubles, which need no conversion.
+func (l *Long) appendFloats(pv string, r *sample.Run, from, to int) error {
+	v := &l.w.Batch.Columns[longValue]
+	v.Floats = slices.Grow(v.Floats, to-from)
+	if r.Type == sample.Float64 {
+		for _, w := range r.Words[from:to] {
+			v.Floats = append(v.Floats, math.Float64frombits(w))
+		}
+		return nil
+	}
+	for i, w := range r.Words[from:to] {
+		f, exact := exactFloat(r.Type, w)
+		if !exact {
+			return fmt.Errorf("%w of floats without rounding: %s", &TypeError{pv, r.Type}, value.Quoted.Append(nil, r, from+i))
+		}
+		v.Floats = append(v.Floats, f)
+	}
+	return nil
+}
+
+func (l *Long) appendText(r *sample.Run, i int) {
+	v := &l.w.Batch.Columns[longValue]
+	if r.Type == sample.String {
+		v.AppendText(r.Value(i))
+		return
+	}
+	v.Bytes = value.Quoted.Append(v.Bytes, r, i)
+	v.EndText()
 }
 
 func (l *Long) appendElements(pv string, r *sample.Run, i int) error {

@@ -24,6 +24,7 @@ type parquetEncoder struct {
 	w           *parquet.GenericWriter[any]
 	rows, bytes int // in the row group
 	values      []parquet.Value
+	words       []parquet.Value // of the column that is being written
 }
 
 func newParquet(out io.Writer, s *Schema) *parquetEncoder {
@@ -103,21 +104,8 @@ const piece = 1024
 
 func (e *parquetEncoder) write(b *Batch) error {
 	for i, column := range e.w.ColumnWriters() {
-		v := &b.Columns[i]
-		for from := 0; from < v.Len(); from += piece {
-			e.values = e.values[:0]
-			for row := from; row < min(from+piece, v.Len()); row++ {
-				if v.column.Type == Floats && len(e.values) >= pageBytes/8 {
-					if _, err := column.WriteRowValues(e.values); err != nil {
-						return err
-					}
-					e.values = e.values[:0]
-				}
-				e.values = appendValues(e.values, v, row, i)
-			}
-			if _, err := column.WriteRowValues(e.values); err != nil {
-				return err
-			}
+		if err := e.writeColumn(column, &b.Columns[i], i); err != nil {
+			return err
 		}
 	}
 	if cap(e.values) > keptFloats {
@@ -131,8 +119,85 @@ func (e *parquetEncoder) write(b *Batch) error {
 	return e.w.Flush()
 }
 
-// appendValues appends the values of a row of leaf column i. A list has several.
-func appendValues(dst []parquet.Value, v *Vector, row, i int) []parquet.Value {
+// writeColumn writes leaf column i of a batch, piece by piece.
+func (e *parquetEncoder) writeColumn(column *parquet.ColumnWriter, v *Vector, i int) error {
+	e.words = e.words[:0]
+	for _, w := range v.Words {
+		e.words = append(e.words, textValue(w))
+	}
+	for from := 0; from < v.Len(); from += piece {
+		to := min(from+piece, v.Len())
+		if v.column.Type == Floats {
+			if err := e.writeLists(column, v, from, to, i); err != nil {
+				return err
+			}
+			continue
+		}
+		e.values = appendScalars(e.values[:0], v, from, to, e.words)
+		if v.column.Nulls {
+			setLevels(e.values, v.Valid[from:to], i)
+		}
+		if _, err := column.WriteRowValues(e.values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendScalars appends the values of rows. The values have no level and no column, which only
+// columns with nulls need: Level takes longer than all the rest.
+func appendScalars(dst []parquet.Value, v *Vector, from, to int, words []parquet.Value) []parquet.Value {
+	switch v.column.Type {
+	case Float:
+		for _, f := range v.Floats[from:to] {
+			dst = append(dst, parquet.DoubleValue(f))
+		}
+	case Word:
+		for _, code := range v.Codes[from:to] {
+			dst = append(dst, words[code])
+		}
+	case Text:
+		for row := from; row < to; row++ {
+			dst = append(dst, parquet.ByteArrayValue(v.Bytes[v.start(row):v.Ends[row]]))
+		}
+	default:
+		for _, n := range v.Ints[from:to] {
+			dst = append(dst, parquet.Int64Value(n))
+		}
+	}
+	return dst
+}
+
+// setLevels sets the levels of the values of rows of leaf column i, which has nulls.
+func setLevels(values []parquet.Value, valid []bool, i int) {
+	for k, is := range valid {
+		if is {
+			values[k] = values[k].Level(0, 1, i)
+		} else {
+			values[k] = parquet.NullValue().Level(0, 0, i)
+		}
+	}
+}
+
+// writeLists writes lists. A piece with many elements is written in parts.
+func (e *parquetEncoder) writeLists(column *parquet.ColumnWriter, v *Vector, from, to, i int) error {
+	e.values = e.values[:0]
+	for row := from; row < to; row++ {
+		if len(e.values) >= pageBytes/8 {
+			if _, err := column.WriteRowValues(e.values); err != nil {
+				return err
+			}
+			e.values = e.values[:0]
+		}
+		e.values = appendElements(e.values, v, row, i)
+	}
+	_, err := column.WriteRowValues(e.values)
+	return err
+}
+
+// appendElements appends the elements of the list in a row of leaf column i. Its first element begins
+// the row.
+func appendElements(dst []parquet.Value, v *Vector, row, i int) []parquet.Value {
 	defined := 0
 	if v.column.Nulls {
 		if !v.Valid[row] {
@@ -140,21 +205,7 @@ func appendValues(dst []parquet.Value, v *Vector, row, i int) []parquet.Value {
 		}
 		defined = 1
 	}
-	switch v.column.Type {
-	case Float:
-		return append(dst, parquet.DoubleValue(v.Floats[row]).Level(0, defined, i))
-	case Word:
-		return append(dst, textValue(v.Words[v.Codes[row]]).Level(0, defined, i))
-	case Text:
-		return append(dst, parquet.ByteArrayValue(v.Bytes[v.start(row):v.Ends[row]]).Level(0, defined, i))
-	case Floats:
-		return appendElements(dst, v.list(row), defined, i)
-	}
-	return append(dst, parquet.Int64Value(v.Ints[row]).Level(0, defined, i))
-}
-
-// appendElements appends the elements of a list. Its first element begins the row.
-func appendElements(dst []parquet.Value, list []float64, defined, i int) []parquet.Value {
+	list := v.list(row)
 	if len(list) == 0 {
 		return append(dst, parquet.NullValue().Level(0, defined, i))
 	}
