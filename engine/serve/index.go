@@ -31,6 +31,7 @@ const page = `<!doctype html>
 <li>/api/v1/samples?pv=NAME&amp;from=&amp;to=&amp;where=OTHER&gt;0.5: the samples while a condition holds
 <li>/api/v1/intervals?where=NAME&gt;0.5&amp;from=&amp;to=: when a condition holds
 <li>/api/v1/snapshot?pv=NAME&amp;pv=NAME&amp;at= or ?group=NAMESPACE/NAME: values, units and limits at a time
+<li>/api/v1/files?pv=NAME&amp;from=&amp;to=: the days with samples, and /api/v1/files/NAME/2026-01-31.parquet: those of a day
 <li>/api/v1/marks?pv=NAME&amp;from=&amp;to=: why data is missing
 <li>/api/v1/metadata?pv=NAME&amp;at= or &amp;from=&amp;to=: units, limits and properties over time
 </ul>

@@ -13,6 +13,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/appliance"
+	"varve.dev/varve/engine/serve/files"
 	"varve.dev/varve/engine/serve/jsonaccess"
 	"varve.dev/varve/engine/serve/native"
 	"varve.dev/varve/engine/serve/stream"
@@ -73,10 +74,25 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 		Reader: c.Reader, Channels: c.Channels, Reads: gate, Version: "Varve " + c.Version, Name: "varve", Now: c.Now, Log: c.Log,
 	}).Register(mux)
 	(&native.Handler{Reader: c.Reader, Channels: c.Channels, Reads: gate, Warnings: c.warnings, Now: c.Now, Log: c.Log}).Register(mux)
+	(&files.Handler{Reader: c.Reader, Reads: gate, Memory: c.fileMemory(), Now: c.Now, Log: c.Log}).Register(mux)
 	(&jsonaccess.Handler{
 		Reader: c.Reader, Reads: gate, Name: "Varve", Description: "Varve " + c.Version, Now: c.Now, Log: c.Log,
 	}).Register(mux)
 	mux.HandleFunc("GET /{$}", c.index)
+}
+
+// Bounds of the memory for Parquet files, in bytes. A process that captures admits fewer reads, and
+// has less memory for files.
+const (
+	maxFileMemory     = 128 << 20
+	fileMemoryPerRead = 8 << 20
+)
+
+func (c *Config) fileMemory() int64 {
+	if c.Reads == 0 {
+		return maxFileMemory
+	}
+	return min(maxFileMemory, fileMemoryPerRead*int64(c.Reads))
 }
 
 func (c *Config) ready(w http.ResponseWriter, _ *http.Request) {

@@ -1,0 +1,173 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/serve/admission"
+)
+
+// fill returns a build function of a file with a number of chunks.
+func fill(chunks int) func(context.Context, *content) (*file, error) {
+	return func(_ context.Context, c *content) (*file, error) {
+		if _, err := c.Write(make([]byte, chunks*chunkBytes)); err != nil {
+			return nil, err
+		}
+		return &file{content: c}, nil
+	}
+}
+
+func pvKey(pv string) key { return key{pv: pv} }
+
+// TestTheCacheIsBounded checks that files make room for new ones, except for those that are in use.
+func TestTheCacheIsBounded(t *testing.T) {
+	c, ctx, now := newCache(4*chunkBytes), t.Context(), noon
+	get := func(pv string) (*file, func(), error) { return c.get(ctx, pvKey(pv), now, fill(2)) }
+	a, releaseA, err := get("A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, releaseB, err := get("B")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := get("C"); !errors.Is(err, admission.ErrFull) {
+		t.Errorf("with all memory in use the error is %v", err)
+	}
+	releaseB()
+	_, releaseC, err := get("C")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, release, err := get("A"); again != a || err != nil {
+		t.Errorf("a file in use is built again, %v", err)
+	} else {
+		release()
+	}
+	now = now.Add(fresh)
+	if _, _, err := get("A"); !errors.Is(err, admission.ErrFull) {
+		t.Errorf("an old version in use and a new one do not fit, but the error is %v", err)
+	}
+	releaseA()
+	releaseC()
+	if _, release, err := get("A"); err != nil {
+		t.Errorf("after all files are released: %v", err)
+	} else {
+		release()
+	}
+	if _, _, err := c.get(ctx, pvKey("D"), now, fill(3)); !errors.As(err, &tooLargeError{}) {
+		t.Errorf("the error of a large file is %v", err)
+	}
+	if c.held > 4*chunkBytes || c.held < 0 {
+		t.Errorf("the cache holds %d bytes", c.held)
+	}
+}
+
+// TestOneOfManyRequestsBuilds checks that requests share a build, that each gets its error, and that
+// another one builds the file if the first client goes away.
+func TestOneOfManyRequestsBuilds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, builds := newCache(4*chunkBytes), 0
+		failure := errors.New("the store is away")
+		var result error
+		build := func(ctx context.Context, body *content) (*file, error) {
+			builds++
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			if result != nil {
+				return nil, result
+			}
+			return fill(1)(ctx, body)
+		}
+		all := func(cancelFirst bool) (errs []error) {
+			out := make(chan error, 5)
+			for i := range cap(out) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() {
+					_, release, err := c.get(ctx, pvKey("A"), noon, build)
+					if err == nil {
+						release()
+					}
+					out <- err
+				}()
+				synctest.Wait() // the first one builds
+				if i == 4 && cancelFirst {
+					continue
+				}
+				if i == 0 && cancelFirst {
+					time.AfterFunc(time.Second/2, cancel)
+				}
+			}
+			for range cap(out) {
+				errs = append(errs, <-out)
+			}
+			return errs
+		}
+		result = failure
+		for _, err := range all(false) {
+			if !errors.Is(err, failure) {
+				t.Errorf("a request that shares a failed build returns %v", err)
+			}
+		}
+		if builds != 1 {
+			t.Errorf("%d requests built the file", builds)
+		}
+		result, builds = nil, 0
+		canceled := 0
+		for _, err := range all(true) {
+			if errors.Is(err, context.Canceled) {
+				canceled++
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
+		if builds != 2 || canceled != 1 {
+			t.Errorf("after the first client went away, %d requests built the file, and %d failed", builds, canceled)
+		}
+		if c.held != chunkBytes {
+			t.Errorf("the cache holds %d bytes", c.held)
+		}
+	})
+}
+
+// TestContents checks reads of parts of a content that was written in parts, and again after a
+// restart.
+func TestContents(t *testing.T) {
+	c := newContent(func(*content) error { return nil })
+	var want []byte
+	for round := range 2 {
+		c.restart()
+		want = nil
+		for i := range 700 {
+			p := bytes.Repeat([]byte{byte(i + round)}, 997)
+			if n, err := c.Write(p); n != len(p) || err != nil {
+				t.Fatal(n, err)
+			}
+			want = append(want, p...)
+		}
+	}
+	got, err := io.ReadAll(io.NewSectionReader(c, 0, c.size))
+	if err != nil || !bytes.Equal(got, want) || c.memory() != 3*chunkBytes {
+		t.Errorf("%d bytes in %d, %v", len(got), c.memory(), err)
+	}
+	p := make([]byte, 1000)
+	if n, err := c.ReadAt(p, chunkBytes-500); n != 1000 || err != nil || !bytes.Equal(p, want[chunkBytes-500:chunkBytes+500]) {
+		t.Errorf("a part over two chunks has %d bytes, %v", n, err)
+	}
+	if n, err := c.ReadAt(p, c.size-10); n != 10 || err != io.EOF {
+		t.Errorf("a part over the end has %d bytes, %v", n, err)
+	}
+	if tag := c.etag(); len(tag) != 34 || strings.Trim(tag, `"0123456789abcdef`) != "" {
+		t.Errorf("the ETag is %s", tag)
+	}
+}

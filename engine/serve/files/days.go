@@ -1,0 +1,131 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/stream"
+)
+
+// Numbers of days in an answer.
+const (
+	defaultDays = 366
+	maxDays     = 1000
+)
+
+// listing is the days of a PV that have samples. Next is the parameter from of a request for more
+// days. CompleteUntil is present if samples that were received after that time may be missing.
+type listing struct {
+	PV            string `json:"pv"`
+	Days          []item `json:"days"`
+	Next          string `json:"next,omitempty"`
+	CompleteUntil string `json:"completeUntil,omitempty"`
+}
+
+// item is a file. It is complete if its day has ended and no sample is missing; late samples may
+// still change it.
+type item struct {
+	Day      string `json:"day"`
+	URL      string `json:"url"`
+	Complete bool   `json:"complete"`
+}
+
+// selection is the parameters of a request for days.
+type selection struct {
+	pv       string
+	from, to int64
+	limit    int
+}
+
+func (h *Handler) parse(raw string) (s selection, err error) {
+	var q url.Values
+	if q, err = request.Parameters(raw, "pv", "from", "to", "limit"); err != nil {
+		return s, err
+	}
+	if s.pv = pvname.Canonical(q.Get("pv")); s.pv == "" {
+		return s, errors.New("parameter pv: the name of a PV is required")
+	}
+	now := h.Now()
+	if s.from, err = request.Time(q, "from", query.Earliest, now); err != nil {
+		return s, err
+	}
+	if s.to, err = request.Time(q, "to", now.Add(24*time.Hour).UnixNano(), now); err != nil {
+		return s, err
+	}
+	if s.from > s.to {
+		return s, fmt.Errorf("parameter from: %s is after the parameter to, %s", clock(s.from), clock(s.to))
+	}
+	if s.limit, err = request.Limit(q, defaultDays); err != nil {
+		return s, err
+	}
+	if s.limit < 1 || s.limit > maxDays {
+		return s, fmt.Errorf("parameter limit: %d is not a number from 1 to %d", s.limit, maxDays)
+	}
+	return s, nil
+}
+
+// days answers the days of a PV with samples in a range, all of them by default.
+func (h *Handler) days(w http.ResponseWriter, r *http.Request) {
+	s, err := h.parse(r.URL.RawQuery)
+	if err != nil {
+		answerError(w, http.StatusBadRequest, err)
+		return
+	}
+	leave, err := h.Reads.Enter(r.Context())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	defer leave()
+	var lost query.Losses
+	list, err := h.list(r.Context(), s, &lost)
+	if err != nil {
+		h.fail(w, r, fmt.Errorf("reading %s: %w", s.pv, err))
+		return
+	}
+	if list.CompleteUntil != "" {
+		w.Header().Set(stream.CompleteUntil, list.CompleteUntil)
+	}
+	if n := lost.Count(); n > 0 {
+		w.Header().Set(stream.LostSamples, strconv.FormatUint(n, 10))
+	}
+	answer(w, http.StatusOK, list)
+}
+
+// list finds the first sample of each day. It reads a few samples of a day, and skips times without
+// samples.
+func (h *Handler) list(ctx context.Context, s selection, lost *query.Losses) (*listing, error) {
+	settled := h.Now().Add(-settling).UnixNano()
+	last, err := h.Reader.LastAt(ctx, s.pv, s.to)
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{PV: s.pv, Days: []item{}}
+	if last.CompleteUntil < s.to {
+		l.CompleteUntil = clock(last.CompleteUntil)
+	}
+	for at := s.from; ; {
+		first, err := h.Reader.FirstFrom(ctx, s.pv, at, lost)
+		if err != nil {
+			return nil, err
+		}
+		if first == nil || first.Times[0] > s.to {
+			return l, nil
+		}
+		d := dayOf(first.Times[0])
+		if len(l.Days) == s.limit {
+			l.Next = clock(d.from())
+			return l, nil
+		}
+		l.Days = append(l.Days, item{d.String(), key{s.pv, d}.url(), min(last.CompleteUntil, settled) >= d.end()})
+		at = d.end()
+	}
+}
