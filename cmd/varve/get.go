@@ -23,11 +23,12 @@ type getOptions struct {
 	analysis
 	from, to, at string
 	last         int
-	format       format
+	format       getFormat
+	file         string
 }
 
 func newGet() *cobra.Command {
-	o := getOptions{format: tableFormat}
+	o := getOptions{format: getFormat{tableFormat}}
 	cmd := &cobra.Command{
 		Use:   "get PV...",
 		Short: "Read the samples of PVs",
@@ -45,7 +46,8 @@ UTC.`,
   varve get SR:I SR:LIFETIME --align 1s --fill mean --format csv
   varve get SR01-VA:PRES-01 --from -1d --where 'SR:I > 0.5'
   varve get 'mean_60(SR01-VA:PRES-01)' --from 08:00 --to 09:00 --format csv
-  varve get SR01-VA:PRES-01 --from -7d --format json --url archiver:17665`,
+  varve get SR01-VA:PRES-01 --from -7d --format json --url archiver:17665
+  varve get 'SR01-VA:*' --from -7d --file pressures.parquet`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("the name of a PV is required: varve get PV")
@@ -62,12 +64,15 @@ UTC.`,
 	f.StringVar(&o.at, "at", "", "print the value at this time instead of a time range")
 	f.IntVar(&o.last, "last", 0, "print the last samples up to --to, this number of them")
 	o.addFlags(cmd)
-	addFormat(cmd, &o.format)
+	f.VarP(&o.format, "format", "o", "output format: "+strings.Join(getFormats, ", "))
+	completeFlag(cmd, "format", getFormats)
+	f.StringVarP(&o.file, "file", "f", "", "write to this file; its extension is the default of --format")
 	return cmd
 }
 
-// run reads and prints all PVs.
+// run parses the arguments, and then reads and prints all PVs.
 func (o *getOptions) run(cmd *cobra.Command, args []string, now time.Time) error {
+	o.chooseFormat(cmd.Flags().Changed)
 	span, err := o.span(cmd, moment.Parser{Now: now, Zone: time.Local})
 	if err != nil {
 		return err
@@ -76,7 +81,15 @@ func (o *getOptions) run(cmd *cobra.Command, args []string, now time.Time) error
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(cmd.OutOrStdout())
+	return o.write(cmd, func(out io.Writer) error { return o.print(cmd, targets, single, span, out) })
+}
+
+// print reads and prints all PVs.
+func (o *getOptions) print(cmd *cobra.Command, targets []target, single bool, span timeSpan, to io.Writer) (err error) {
+	if o.format.isBinary() {
+		return o.copyBinary(cmd, targets, span, to)
+	}
+	out := bufio.NewWriter(to)
 	if o.align != "" {
 		return cmp.Or(o.printAligned(cmd, targets, span, out), out.Flush())
 	}
@@ -146,7 +159,7 @@ func (o *getOptions) read(cmd *cobra.Command, t *target, span timeSpan, p printe
 		}
 	}
 	marks := struct{ Marks []apiMark }{}
-	if o.format == tableFormat && !span.isMoment() && t.op == nil && o.where == "" {
+	if o.format.format == tableFormat && !span.isMoment() && t.op == nil && o.where == "" {
 		if err := o.decode(cmd, "/api/v1/marks?"+span.query(t.pv), &marks); err != nil {
 			return o.explain(cmd, t.pv, err)
 		}

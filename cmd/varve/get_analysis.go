@@ -59,7 +59,7 @@ func (o *getOptions) printAligned(cmd *cobra.Command, targets []target, span tim
 		return err
 	}
 	defer resp.Body.Close()
-	switch o.format {
+	switch o.format.format {
 	case jsonFormat:
 		_, err = io.Copy(out, resp.Body)
 	case csvFormat:

@@ -21,9 +21,9 @@ type printer interface {
 // caller flushes out.
 func (o *getOptions) printer(cmd *cobra.Command, out *bufio.Writer, single bool) printer {
 	switch {
-	case o.format == jsonFormat:
+	case o.format.format == jsonFormat:
 		return &jsonPrinter{out: out, single: single, before: "[\n"}
-	case o.format == csvFormat:
+	case o.format.format == csvFormat:
 		return newCSVPrinter(out, cmd.ErrOrStderr())
 	case o.at != "":
 		return &momentPrinter{table: table(out, "PV", "TIME", "VALUE", "UNITS", "SEVERITY", "STATUS")}
