@@ -1,7 +1,9 @@
 // Package clients reads an archive with aapy, archapp and pyarchappl, the Python clients of the EPICS
-// Archiver Appliance that users run, and as Phoebus reads the JSON archive access protocol.
+// Archiver Appliance that users run, with pandas, polars, DuckDB and pyarrow, and as Phoebus reads the
+// JSON archive access protocol.
 //
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/read.py ──────▶ what the clients read, as JSON
+//	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/tables.py ────▶ what programs for data analysis read
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/calls.py ─────▶ answers of their other calls, as JSON
 //	a real IOC ─▶ varve standalone ─▶ HTTP ─▶ testdata/postprocessors.py ─▶ the same
 package clients
