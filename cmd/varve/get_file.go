@@ -52,16 +52,16 @@ func byExtension(file string) (format, bool) {
 	return f.format, true
 }
 
-// write calls print with the output: --file if it is given, and otherwise standard output. The file
+// write calls fill with the output: --file if it is given, and otherwise standard output. The file
 // appears when it is complete; after an error nothing of it is left.
-func (o *getOptions) write(cmd *cobra.Command, print func(io.Writer) error) error {
+func (o *getOptions) write(cmd *cobra.Command, fill func(io.Writer) error) error {
 	if o.file != "" {
-		return writeWhole(o.file, print)
+		return writeWhole(o.file, fill)
 	}
 	if o.format.isBinary() && isScreen(cmd.OutOrStdout()) {
 		return fmt.Errorf("--format %s is not for a terminal; write it to a file with --file NAME.%s", o.format.format, o.format.format)
 	}
-	return print(cmd.OutOrStdout())
+	return fill(cmd.OutOrStdout())
 }
 
 // chooseFormat takes the format from the name of --file, unless --format says it.
@@ -73,7 +73,7 @@ func (o *getOptions) chooseFormat(given func(flag string) bool) {
 
 // writeWhole writes a file under another name in the same directory, and gives it its name when it is
 // complete.
-func writeWhole(name string, print func(io.Writer) error) error {
+func writeWhole(name string, fill func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("--file: %s exists and is no regular file", name)
 	}
@@ -82,7 +82,7 @@ func writeWhole(name string, print func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("--file: %w", err)
 	}
-	err = print(f)
+	err = fill(f)
 	if closeErr := f.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("--file: %w", closeErr)
 	}

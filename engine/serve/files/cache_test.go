@@ -164,7 +164,7 @@ func TestContents(t *testing.T) {
 	if n, err := c.ReadAt(p, chunkBytes-500); n != 1000 || err != nil || !bytes.Equal(p, want[chunkBytes-500:chunkBytes+500]) {
 		t.Errorf("a part over two chunks has %d bytes, %v", n, err)
 	}
-	if n, err := c.ReadAt(p, c.size-10); n != 10 || err != io.EOF {
+	if n, err := c.ReadAt(p, c.size-10); n != 10 || !errors.Is(err, io.EOF) {
 		t.Errorf("a part over the end has %d bytes, %v", n, err)
 	}
 	if tag := c.etag(); len(tag) != 34 || strings.Trim(tag, `"0123456789abcdef`) != "" {

@@ -3,6 +3,7 @@ package files
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"math"
@@ -150,14 +151,14 @@ func values(t *testing.T, f *parquet.File, column int) (all []string) {
 		pages := g.ColumnChunks()[column].Pages()
 		for {
 			p, err := pages.ReadPage()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			list := make([]parquet.Value, p.NumValues())
-			if n, err := p.Values().ReadValues(list); err != nil && err != io.EOF || n != len(list) {
+			if n, err := p.Values().ReadValues(list); err != nil && !errors.Is(err, io.EOF) || n != len(list) {
 				t.Fatal(n, err)
 			}
 			for _, v := range list {
