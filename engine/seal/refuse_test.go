@@ -104,7 +104,9 @@ func TestRefusedPVDoesNotKeepOthersWaiting(t *testing.T) {
 					t.Errorf("the deletion of a PV whose samples are not sealed returns %v", err)
 				}
 				m.refuse("")
-				time.Sleep(20 * time.Minute)
+				// The deletion has tried the refused PV at any time between two checkpoints. The
+				// next checkpoint tries it again if it comes at least half an interval later.
+				time.Sleep(25 * time.Minute)
 				end()
 				wg.Wait()
 				for _, pv := range []string{"A", "B"} {
