@@ -123,6 +123,10 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	defer func() { <-h.slots }()
 	q := r.URL.Query()
 	limit, err := request.Limit(q, -1)
+	match := request.Matcher(request.All)
+	if pv := q.Get("pv"); err == nil && pv != "" {
+		match, err = request.Globs(pv)
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -130,7 +134,7 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	enc := json.NewEncoder(w)
 	n := 0
-	for s, err := range h.filtered(r.Context(), q) {
+	for s, err := range h.filtered(r.Context(), q, match) {
 		if err != nil {
 			panic(http.ErrAbortHandler) // the client must not take the answer for complete
 		}
@@ -145,8 +149,8 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	_ = enc.Encode(line{End: true}) // an error means that the client is gone
 }
 
-// filtered yields the channels that pass the filters.
-func (h *Handler) filtered(ctx context.Context, q url.Values) iter.Seq2[capture.Status, error] {
+// filtered yields the channels that pass the filters. match is the filter pv.
+func (h *Handler) filtered(ctx context.Context, q url.Values, match request.Matcher) iter.Seq2[capture.Status, error] {
 	if q.Has("name") {
 		return func(yield func(capture.Status, error) bool) {
 			s, captured, err := h.engine.Status(ctx, pvname.Canonical(q.Get("name")))
@@ -154,10 +158,6 @@ func (h *Handler) filtered(ctx context.Context, q url.Values) iter.Seq2[capture.
 				yield(s, err)
 			}
 		}
-	}
-	match := request.Matcher(request.All)
-	if q.Get("pv") != "" {
-		match = request.Glob(q.Get("pv"))
 	}
 	return func(yield func(capture.Status, error) bool) {
 		for s, err := range h.engine.Statuses(ctx) {

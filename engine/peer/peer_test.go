@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"io"
 	"iter"
 	"math"
 	"net/http"
@@ -278,13 +279,26 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%q gives %s, want %s", q, got, want)
 		}
 	}
-	res, err := http.Get(url + ChannelsPath + "?limit=x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	if res.StatusCode != http.StatusBadRequest {
-		t.Errorf("an invalid limit gives %s", res.Status)
+}
+
+// TestBadFiltersAreRefused checks that the handler refuses filters that it cannot read, and patterns
+// that would take too long.
+func TestBadFiltersAreRefused(t *testing.T) {
+	url := serve(t, &fakeEngine{statuses: channels(), fails: -1})
+	for q, says := range map[string]string{
+		"limit=x":                                 `parameter limit: "x" is not a whole number`,
+		"pv=*" + strings.Repeat("a", 24_000):      "has 24001 bytes, and may have at most 256",
+		"pv=" + strings.Repeat("*a", 129) + "%3F": "has 259 bytes, and may have at most 256",
+	} {
+		res, err := http.Get(url + ChannelsPath + "?" + q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), says) {
+			t.Errorf("%.30q gives %s: %s, %v", q, res.Status, text, err)
+		}
 	}
 }
 
