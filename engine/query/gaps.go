@@ -1,8 +1,11 @@
 package query
 
 import (
+	"context"
 	"iter"
+	"slices"
 
+	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -44,4 +47,45 @@ func Gaps(marks iter.Seq2[store.PVMark, error], begins func(k sample.MarkKind) b
 			yield(gap, nil)
 		}
 	}
+}
+
+// GapMarks yields the marks from which Gaps finds the gaps that end in [from, to] or later, and the
+// last gap that ended before from. All times are in ns since 1970. It begins at most maxMarks marks
+// before from.
+func (r *Reader) GapMarks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error] {
+	return func(yield func(store.PVMark, error) bool) {
+		before, err := r.sinceLastGap(ctx, pv, from)
+		if err != nil {
+			yield(store.PVMark{}, err)
+			return
+		}
+		joined(before, r.Marks(ctx, pv, from+1, to))(yield)
+	}
+}
+
+// sinceLastGap returns the marks of state at or before a time, by time. They begin with the connection
+// before the last gap that has ended, so that they show which writer was connected.
+func (r *Reader) sinceLastGap(ctx context.Context, pv string, at int64) (marks []store.PVMark, err error) {
+	read, connected := 0, -1 // connected is the index of the earliest connection in marks
+	for m, err := range r.Store.LatestMarks(ctx, pvname.Canonical(pv), at) {
+		if err != nil {
+			return nil, err
+		}
+		if m.Kind.IsState() {
+			marks = append(marks, m)
+		}
+		if m.Kind == sample.Connected {
+			if connected >= 0 && slices.ContainsFunc(marks[connected:], func(g store.PVMark) bool {
+				return !g.Kind.Delivers() && (g.Kind != sample.Disconnected || g.Writer == m.Writer)
+			}) {
+				break
+			}
+			connected = len(marks) - 1
+		}
+		if read++; read == maxMarks {
+			break
+		}
+	}
+	slices.Reverse(marks)
+	return marks, nil
 }

@@ -27,15 +27,15 @@ type Unknown struct {
 // Between reports whether samples may be missing between two consecutive samples at a and b.
 func (u *Unknown) Between(a, b int64) bool { return u.From < b && a < u.To && a <= u.Until }
 
-// maxUnknowns bounds the result of Unknowns.
-const maxUnknowns = 100_000
+// MaxGaps bounds the gaps and losses that a request holds.
+const MaxGaps = 100_000
 
 // TooManyMarksError is returned for a PV with more marks than a request can hold.
 type TooManyMarksError struct{ PV string }
 
 // Error implements error.
 func (e TooManyMarksError) Error() string {
-	return fmt.Sprintf("%s has more than %d gaps and losses in this range; choose a shorter one", e.PV, maxUnknowns)
+	return fmt.Sprintf("%s has more than %d gaps and losses in this range; choose a shorter one", e.PV, MaxGaps)
 }
 
 // Unknowns returns the times in [from, to], in ns since 1970, in which the value of a PV is not
@@ -69,7 +69,7 @@ func (r *Reader) Unknowns(ctx context.Context, pv string, from, to int64) ([]Unk
 	}
 	var gaps []Unknown
 	for g, err := range Gaps(marks, func(k sample.MarkKind) bool { return k.IsState() && !k.Delivers() }) {
-		if err == nil && len(list)+len(gaps) > maxUnknowns {
+		if err == nil && len(list)+len(gaps) > MaxGaps {
 			err = TooManyMarksError{pv}
 		}
 		if err != nil {
@@ -91,7 +91,7 @@ func (r *Reader) Unknowns(ctx context.Context, pv string, from, to int64) ([]Unk
 func (r *Reader) sinceConnected(ctx context.Context, pv string, at int64) (marks []store.PVMark, err error) {
 	connected, earlier := int64(0), 0
 	for m, err := range r.Store.LatestMarks(ctx, pv, at) {
-		if err == nil && len(marks) == maxUnknowns {
+		if err == nil && len(marks) == MaxGaps {
 			err = TooManyMarksError{pv}
 		}
 		if err != nil {

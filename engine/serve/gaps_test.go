@@ -3,9 +3,12 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"maps"
+	"net/http"
 	"testing"
 
+	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -66,5 +69,80 @@ func TestSamplesAfterGaps(t *testing.T) {
 	r.check(json.Unmarshal([]byte(text), &got))
 	if f := got[0].Data[0].Fields; !maps.Equal(f, want[13]) {
 		t.Errorf("the first sample of a range within a gap has the fields %v", f)
+	}
+}
+
+// TestRangesThatBeginNearAGap checks the fields of the samples of ranges that begin within a gap, or
+// after it. The first sample after the gap carries its times, if the sample before it is in the answer.
+func TestRangesThatBeginNearAGap(t *testing.T) {
+	r := newRig(t)
+	r.put("X", ramp(newYear, 5), 1)
+	r.put("X", ramp(newYear+20*second, 5), 2)
+	first, second2 := store.WriterID{1}, store.WriterID{2}
+	for _, m := range []struct {
+		at     int64 // seconds after the new year
+		kind   sample.MarkKind
+		writer store.WriterID
+	}{
+		{-20, sample.Connected, first}, {6, sample.Disconnected, first}, {12, sample.Connected, first},
+		{13, sample.Lost, first}, {15, sample.Connected, second2}, {16, sample.Disconnected, first}, // the shard has moved
+		{40, sample.Stopped, second2}, {50, sample.Connected, second2},
+	} {
+		r.check(r.store.PutMarks(context.Background(), store.PVMark{PV: "X", Writer: m.writer, Mark: sample.Mark{Time: newYear + m.at*second, Kind: m.kind}}))
+	}
+	gap := map[string]string{"cnxlostepsecs": "1767225606", "cnxregainedepsecs": "1767225612"}
+	for from, want := range map[string][]map[string]string{
+		"06": {nil, gap}, "09": {nil, gap}, "12": {nil, gap}, "14": {nil, gap}, "16": {nil, gap}, "19": {nil, gap},
+		"20": {nil, nil}, // there is a sample at the start, so that no line comes from before it
+		"22": {nil, nil}, "30": {nil}, "49": {nil}, "55": {nil},
+	} {
+		code, text := r.get("/retrieval/data/getData.json?pv=X&from=2026-01-01T00:00:" + from + "Z&to=2026-01-01T00:01:00Z")
+		var got []struct {
+			Data []struct{ Fields map[string]string }
+		}
+		if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 || len(got[0].Data) < len(want) {
+			t.Fatalf("from %s: %d %s, %v", from, code, text, err)
+		}
+		for i, d := range got[0].Data {
+			var w map[string]string
+			if i < len(want) {
+				w = want[i]
+			}
+			if !maps.Equal(d.Fields, w) {
+				t.Errorf("from second %s: sample %d has the fields %v, want %v", from, i, d.Fields, w)
+			}
+		}
+	}
+}
+
+// manyGaps is a store in which each PV has lost and regained its connection very often.
+type manyGaps struct {
+	store.Store
+	gaps int64
+}
+
+func (s *manyGaps) Marks(_ context.Context, pv string, from, _ int64) iter.Seq2[store.PVMark, error] {
+	return func(yield func(store.PVMark, error) bool) {
+		for i := range 2 * s.gaps {
+			kind := []sample.MarkKind{sample.Disconnected, sample.Connected}[i%2]
+			if !yield(store.PVMark{PV: pv, Mark: sample.Mark{Time: from + i*1000, Kind: kind}}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestGapsAreBounded checks that a range with too many gaps is refused, and says what to do.
+func TestGapsAreBounded(t *testing.T) {
+	st := &manyGaps{Store: openStore(t)}
+	r := newRigOn(t, st)
+	r.put("X", ramp(newYear, 5), 1)
+	const path = "/retrieval/data/getData.json?pv=X&from=2026-01-01T00:00:00Z&to=2026-01-01T00:01:00Z"
+	for gaps, want := range map[int64]int{query.MaxGaps: http.StatusOK, query.MaxGaps + 1: http.StatusRequestEntityTooLarge} {
+		st.gaps = gaps
+		code, text := r.get(path)
+		if code != want || code != http.StatusOK && text != "X has more than 100000 gaps and losses in this range; choose a shorter one\n" {
+			t.Errorf("%d gaps: %d %.200s", gaps, code, text)
+		}
 	}
 }

@@ -3,13 +3,11 @@ package appliance
 import (
 	"cmp"
 	"context"
-	"iter"
 	"math"
 	"slices"
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/engine/store"
 )
 
 // change lists the fields that have a new value from a time on. The time is in ns since 1970.
@@ -23,12 +21,15 @@ type change struct {
 type pending struct {
 	next int64 // time of the first change; the end of time if there is none
 	rest []change
+	// early is the end of the last gap before the range. It counts only if the first sample was
+	// taken before that gap, because otherwise an earlier sample has carried it.
+	early change
 }
 
 // changes returns the changes of a PV's metadata within a range, and the ends of its gaps.
 func (h *Handler) changes(ctx context.Context, name string, from, to int64) (pending, error) {
 	c := pending{next: math.MaxInt64}
-	all, err := h.gapsEnded(ctx, name, from, to)
+	all, early, err := h.gapsEnded(ctx, name, from, to)
 	if err != nil {
 		return c, err
 	}
@@ -41,11 +42,17 @@ func (h *Handler) changes(ctx context.Context, name string, from, to int64) (pen
 		if before != nil {
 			all = append(all, change{m.Time, differing(before, now)})
 		}
+		if len(all) > query.MaxGaps {
+			return c, query.TooManyMarksError{PV: name}
+		}
 		before = now
 	}
 	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	for _, ch := range all {
 		c.add(ch)
+	}
+	if c.early = early; len(early.fields) > 0 {
+		c.next = math.MinInt64 // the first sample decides
 	}
 	return c, nil
 }
@@ -59,40 +66,34 @@ const (
 	started = "startup"
 )
 
-// gapsEnded returns a change for each gap that ended within a range. The first sample after the
-// beginning of the gap carries it: the IOC may have produced that sample before the connection.
-func (h *Handler) gapsEnded(ctx context.Context, name string, from, to int64) (all []change, err error) {
-	before, marked, err := h.Reader.StateMark(ctx, name, from)
-	if err != nil {
-		return nil, err
-	}
-	marks := h.Reader.Marks(ctx, name, from, to)
-	if marked {
-		marks = prepended(store.PVMark{Mark: before}, marks)
-	}
+// gapsEnded returns a change for each gap that ended within a range, and one for the last gap before
+// it. The first sample after the beginning of the gap carries it: the IOC may have produced that sample
+// before the connection.
+func (h *Handler) gapsEnded(ctx context.Context, name string, from, to int64) (all []change, early change, err error) {
 	begins := func(k sample.MarkKind) bool { return k.IsState() && !k.Delivers() }
-	for g, err := range query.Gaps(marks, begins) {
-		if err != nil {
-			return nil, err
-		}
-		if g.To == 0 {
+	for g, err := range query.Gaps(h.Reader.GapMarks(ctx, name, from, to), begins) {
+		switch {
+		case err != nil:
+			return nil, early, err
+		case g.To == 0:
 			continue
+		case g.To <= from:
+			early = gapEnded(g)
+			continue
+		case len(all) == query.MaxGaps:
+			return nil, early, query.TooManyMarksError{PV: name}
 		}
-		fields := []header{{lostAt, epoch(g.From)}, {regainedAt, epoch(g.To)}}
-		if g.Kind != sample.Disconnected {
-			fields = append(fields, header{started, "true"})
-		}
-		all = append(all, change{g.From + 1, fields})
+		all = append(all, gapEnded(g))
 	}
-	return all, nil
+	return all, early, nil
 }
 
-func prepended(first store.PVMark, rest iter.Seq2[store.PVMark, error]) iter.Seq2[store.PVMark, error] {
-	return func(yield func(store.PVMark, error) bool) {
-		if yield(first, nil) {
-			rest(yield)
-		}
+func gapEnded(g query.Gap) change {
+	fields := []header{{lostAt, epoch(g.From)}, {regainedAt, epoch(g.To)}}
+	if g.Kind != sample.Disconnected {
+		fields = append(fields, header{started, "true"})
 	}
+	return change{g.From + 1, fields}
 }
 
 func (c *pending) add(ch change) {
@@ -106,6 +107,12 @@ func (c *pending) add(ch change) {
 // upTo removes the changes at or before a time and returns their fields. It returns each field
 // once.
 func (c *pending) upTo(t int64) (changed []header) {
+	if len(c.early.fields) > 0 {
+		if t < c.early.at {
+			c.rest = slices.Insert(c.rest, 0, c.early)
+		}
+		c.early = change{}
+	}
 	for len(c.rest) > 0 && c.rest[0].at <= t {
 		for _, f := range c.rest[0].fields {
 			if i := slices.IndexFunc(changed, func(h header) bool { return h.name == f.name }); i >= 0 {

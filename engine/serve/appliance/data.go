@@ -60,7 +60,10 @@ func (h *Handler) dataQuery(w http.ResponseWriter, r *http.Request) (a dataQuery
 // failData answers a request for data that failed before its first byte.
 func (h *Handler) failData(w http.ResponseWriter, r *http.Request, err error) {
 	var bad badQuery
+	var many query.TooManyMarksError
 	switch {
+	case errors.As(err, &many):
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 	case errors.As(err, &bad), errors.Is(err, postprocess.ErrBound):
 		badRequest(w, err)
 	case errors.Is(err, query.ErrUnknownPV):
