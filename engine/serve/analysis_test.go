@@ -52,7 +52,7 @@ func TestAlignedTable(t *testing.T) {
 ["2025-12-31T23:59:51.000000000Z",1.0,0.0,1,null],
 ["2025-12-31T23:59:54.000000000Z",4.0,3.0,1,"a \"text\""],
 ["2025-12-31T23:59:57.000000000Z",7.0,6.0,1,"a \"text\""],
-["2026-01-01T00:00:00.000000000Z",9.0,9.0,1,"a \"text\""]],"after":{}}
+["2026-01-01T00:00:00.000000000Z",9.0,9.0,1,"a \"text\""]]}
 `
 	if code != 200 || got != want {
 		t.Errorf("the table is %d %s\nwant %s", code, got, want)
@@ -182,6 +182,12 @@ func TestErrorsOfAnalysis(t *testing.T) {
 		"samples?pv=E&align=1s&fill=mean&to=2026-01-01T00:00:00Z": "400 mean needs numbers",
 		"samples?pv=A&pv=AB&align=1s":                             "404 reading AB: unknown PV; similar names are A, B",
 		"samples?pv=A&align=1ms&from=-7d":                         "413 the table is too large",
+		"samples?pv=A&align=1s&format=xml":                        "400 parameter format: \\\"xml\\\" is unknown",
+		"samples?pv=A&pv=time&align=1s":                           "400 parameter align: a PV has the name time, as the first column",
+		"samples?pv=A&where=B+%3E+1&points=3":                     "400 parameter points: it cannot be combined",
+		"samples?pv=A&points=3&format=csv":                        "400 parameter points: an answer in the format csv has samples",
+		"marks?pv=A&at=now":                                       "400 parameter \\\"at\\\" is unknown",
+		"metadata?pv=A&points=1":                                  "400 parameter \\\"points\\\" is unknown",
 		"samples?align=1s":                                        "400 parameter pv",
 		"samples?pv=A&where=B+%3E":                                "400 parameter where: at character 4, after \\\"B \\u003e\\\"",
 		"samples?pv=A&where=":                                     "400 a condition is required",

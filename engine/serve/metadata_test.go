@@ -63,7 +63,7 @@ func TestMetadataOverTime(t *testing.T) {
 	}
 	r.addChannel("NEW", sample.Unknown, 0)
 	for query, want := range map[string]string{
-		"pv=NEW": `200 {"pv":"NEW","history":[]}`, "pv=NO": `404 {"error":"reading metadata of NO: unknown PV"}`,
+		"pv=NEW": `200 {"pv":"NEW","history":[]}`, "pv=NO": `404 {"error":"reading NO: unknown PV"}`,
 		"": `400 {"error":"parameter pv: the name of a PV is required"}`, "pv=X&at=x": `400 {"error":"parameter at: \"x\" is not a time`,
 		"pv=X&at=2026-01-01T00:00:00Z&to=2026-01-01T00:00:00Z": `400 {"error":"parameter at: it cannot be combined with from and to"}`,
 	} {

@@ -1,19 +1,19 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
 	"varve.dev/varve/engine/align"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
-	"varve.dev/varve/engine/serve/request"
-	"varve.dev/varve/engine/serve/value"
+	"varve.dev/varve/engine/serve/table"
 )
 
 // Bounds of the distance of the rows of an aligned table.
@@ -39,143 +39,109 @@ func parseStep(text string) (int64, error) {
 	return int64(step), nil
 }
 
-var alignedParameters = request.Known{Once: []string{"from", "to", "align", "fill", "format", "group"}, Repeated: []string{"pv"}}
-
-// alignedOptions parses the parameters of an aligned table.
-func (h *Handler) alignedOptions(raw string) (q url.Values, o align.Options, err error) {
-	if q, err = url.ParseQuery(raw); err != nil {
-		return q, o, badRequest{err}
-	}
-	for _, name := range []string{"where", "points"} {
-		if q.Has(name) {
-			return q, o, badRequest{fmt.Errorf("parameter %s: it cannot be combined with the parameter align", name)}
-		}
-	}
-	if err = alignedParameters.Check(q); err != nil {
-		return q, o, badRequest{err}
-	}
-	if o.From, o.To, err = h.rangeOf(q); err != nil {
-		return q, o, err
-	}
-	if o.Step, err = parseStep(q.Get("align")); err != nil {
-		return q, o, err
-	}
-	if fill := q.Get("fill"); fill != "" {
-		if o.Fill, err = align.ParseFill(fill); err != nil {
-			return q, o, badRequest{fmt.Errorf("parameter fill: %w", err)}
-		}
-	}
-	o.Now = h.Now().UnixNano()
-	return q, o, nil
-}
-
-// aligned answers a table of many PVs with a common grid of times:
+// aligned answers a table of many PVs with a common grid of times. It has the column time, and a column
+// for each PV. In JSON:
 //
 //	{"notes":{"align":…,"fill":…,"from":…,"to":…},
 //	 "columns":[{"name":"time","type":"time"},{"name":…,"type":"float64","unit":…},…],
-//	 "rows":[["2026-01-01T00:00:00.000000000Z",1.0,null],…],
-//	 "after":{}}
+//	 "rows":[["2026-01-01T00:00:00.000000000Z",1.0,null],…]}
 //
 // A row has null for a PV without a value.
-func (h *Handler) aligned(w http.ResponseWriter, r *http.Request) {
-	q, o, err := h.alignedOptions(r.URL.RawQuery)
-	if err == nil && q.Get("format") != "" && q.Get("format") != "json" {
-		err = badRequest{errors.New("parameter format: an aligned table has the format json")}
-	}
-	var pvs []string
-	if err == nil {
-		pvs, err = h.selected(r.Context(), q)
-	}
-	if err != nil {
-		h.failRead(w, r, err)
-		return
-	}
-	leave, err := h.Reads.Enter(r.Context())
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	defer leave()
-	t, err := align.Open(r.Context(), h.Reader, pvs, o)
-	if err != nil {
-		if errors.Is(err, query.ErrUnknownPV) && len(t.Columns) < len(pvs) {
-			err = fmt.Errorf("%w%s", err, h.similar(r.Context(), pvs[len(t.Columns)]))
+func (h *Handler) aligned(ctx context.Context, q url.Values) (reading, error) {
+	for _, name := range []string{"where", "points"} {
+		if q.Has(name) {
+			return reading{}, badRequest{fmt.Errorf("parameter %s: it cannot be combined with the parameter align", name)}
 		}
-		h.failRead(w, r, err)
-		return
 	}
-	b := newBody(w)
-	b.columns(t, &o)
-	err = b.rows(t.All(r.Context()))
-	if t.CompleteUntil < o.To {
-		b.SetCompleteUntil(t.CompleteUntil)
-		b.Buf = append(append(append(b.Buf, `],"after":{"completeUntil":"`...), clock(t.CompleteUntil)...), `"}`...)
-	} else {
-		b.Buf = append(b.Buf, `],"after":{}`...)
+	o := align.Options{Now: h.Now().UnixNano()}
+	var err error
+	if o.Step, err = parseStep(q.Get("align")); err != nil {
+		return reading{}, err
 	}
-	b.SetLost(t.Lost)
-	b.Buf = append(b.Buf, "}\n"...)
-	b.Finish(r, h.Log, err, func(err error) { h.failRead(w, r, err) })
+	if fill := q.Get("fill"); fill != "" {
+		if o.Fill, err = align.ParseFill(fill); err != nil {
+			return reading{}, badRequest{fmt.Errorf("parameter fill: %w", err)}
+		}
+	}
+	s, err := h.span(ctx, q)
+	if err == nil && slices.Contains(s.pvs, "time") {
+		err = badRequest{errors.New("parameter align: a PV has the name time, as the first column; write ca://time")}
+	}
+	o.From, o.To = s.from, s.to
+	return reading{s.format, func(ctx context.Context, b *body) error { return h.writeAligned(ctx, b, &s, o) }}, err
 }
 
-// columns writes what is known before the first row.
-func (b *body) columns(t *align.Table, o *align.Options) {
-	b.Buf = fmt.Appendf(b.Buf, `{"notes":{"align":"%s","fill":"%s","from":"%s","to":"%s"},"columns":[{"name":"time","type":"time"}`,
-		time.Duration(o.Step), o.Fill, clock(o.From), clock(o.To))
-	for i := range t.Columns {
-		c := &t.Columns[i]
-		typ := "float64"
-		switch c.Kind {
-		case rollup.Choice:
-			typ = "int64"
-		case rollup.Text:
-			typ = "string"
+func (h *Handler) writeAligned(ctx context.Context, b *body, s *span, o align.Options) error {
+	t, err := align.Open(ctx, h.Reader, s.pvs, o)
+	if err != nil {
+		if errors.Is(err, query.ErrUnknownPV) && len(t.Columns) < len(s.pvs) {
+			err = fmt.Errorf("%w%s", err, h.similar(ctx, s.pvs[len(t.Columns)]))
 		}
-		b.Buf = value.AppendString(append(b.Buf, `,{"name":`...), c.PV)
-		b.Buf = append(append(append(b.Buf, `,"type":"`...), typ...), '"')
-		if c.Known && c.Metadata.Units != "" {
-			b.Buf = value.AppendString(append(b.Buf, `,"unit":`...), c.Metadata.Units)
-		}
-		b.Buf = append(b.Buf, '}')
+		return err
 	}
-	b.Buf = append(b.Buf, `],"rows":[`...)
-}
-
-// rows writes the rows of slabs.
-func (b *body) rows(slabs func(yield func(*align.Slab, error) bool)) error {
-	first := true
-	for s, err := range slabs {
+	foreseen := t.CompleteUntil
+	w, err := table.NewWriter(s.format, b, &table.Schema{Columns: alignedColumns(t), Notes: s.notes(b, foreseen,
+		table.Note{Key: "align", Value: time.Duration(o.Step).String()}, table.Note{Key: "fill", Value: o.Fill.String()})})
+	if err != nil {
+		return err
+	}
+	for slab, err := range t.All(ctx) {
+		if err == nil {
+			err = appendSlab(w, slab)
+		}
 		if err != nil {
 			return err
 		}
-		for i, at := range s.Times {
-			if !first {
-				b.Buf = append(b.Buf, ',')
-			}
-			first = false
-			b.Buf = time.Unix(0, at).UTC().AppendFormat(b.Buf, "\n[\"2006-01-02T15:04:05.000000000Z\"")
-			for c := range s.Columns {
-				b.cell(&s.Columns[c], i)
-			}
-			b.Buf = append(b.Buf, ']')
-			if err := b.FlushFull(); err != nil {
-				return err
-			}
+	}
+	if t.CompleteUntil < min(o.To, foreseen) { // an engine has ceased to answer
+		b.SetCompleteUntil(t.CompleteUntil)
+		w.Note("completeUntil", clock(t.CompleteUntil))
+	}
+	return b.closeTable(w, t.Lost)
+}
+
+func alignedColumns(t *align.Table) []table.Column {
+	columns := []table.Column{{Name: "time", Type: table.Time}}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		column := table.Column{Name: c.PV, Type: table.Float, Nulls: true}
+		switch c.Kind {
+		case rollup.Choice:
+			column.Type = table.Int
+		case rollup.Text:
+			column.Type = table.Text
+		}
+		if c.Known {
+			column.Unit = c.Metadata.Units
+		}
+		columns = append(columns, column)
+	}
+	return columns
+}
+
+// appendSlab appends the rows of a slab.
+func appendSlab(w *table.Writer, s *align.Slab) error {
+	for i, at := range s.Times {
+		w.Batch.Columns[0].AppendInt(at)
+		for c := range s.Columns {
+			appendCell(&w.Batch.Columns[c+1], &s.Columns[c], i)
+		}
+		if err := w.FlushFull(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (b *body) cell(v *align.Values, i int) {
-	b.Buf = append(b.Buf, ',')
+func appendCell(dst *table.Vector, v *align.Values, i int) {
 	switch {
 	case !v.Has[i]:
-		b.Buf = append(b.Buf, "null"...)
+		dst.AppendNull()
 	case v.Texts != nil:
-		b.Buf = value.AppendString(b.Buf, v.Texts[i])
+		dst.AppendText([]byte(v.Texts[i]))
 	case v.States:
-		b.Buf = strconv.AppendInt(b.Buf, int64(v.Numbers[i]), 10)
+		dst.AppendInt(int64(v.Numbers[i]))
 	default:
-		b.Buf = value.Quoted.Float(b.Buf, v.Numbers[i], 64)
+		dst.AppendFloat(v.Numbers[i])
 	}
 }

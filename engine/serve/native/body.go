@@ -2,13 +2,16 @@ package native
 
 import (
 	"encoding/json"
+	"fmt"
 	"iter"
 	"net/http"
+	"strconv"
 	"time"
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve/stream"
+	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/value"
 	"varve.dev/varve/engine/store"
 )
@@ -21,14 +24,44 @@ type body struct {
 	lost query.Losses
 }
 
-func newBody(w http.ResponseWriter) *body { return &body{Answer: stream.New(w, "application/json")} }
+func newBody(w http.ResponseWriter, format table.Format) *body {
+	return &body{Answer: stream.New(w, format.ContentType())}
+}
 
-// finish ends the answer. Without an error it closes the outer JSON object first.
-func (h *Handler) finish(w http.ResponseWriter, r *http.Request, b *body, err error) {
-	if err == nil {
-		b.Buf = append(b.Buf, "}\n"...)
+// Write implements io.Writer, for tables.
+func (b *body) Write(p []byte) (int, error) {
+	b.Buf = append(b.Buf, p...)
+	return len(p), b.FlushFull()
+}
+
+// closeTable ends a table. It says how many samples the table leaves out, and from what time on it
+// lacks samples, if that is known only now.
+func (b *body) closeTable(w *table.Writer, lost uint64) error {
+	if b.SetLost(lost); lost > 0 {
+		w.Note("lostSamples", strconv.FormatUint(lost, 10))
 	}
-	b.Finish(r, h.Log, err, func(err error) { h.fail(w, r, err) })
+	return w.Close()
+}
+
+// each writes a JSON object for each PV. write writes one, except for its closing brace. Several
+// objects are in the list pvs of an outer one.
+func (b *body) each(pvs []string, many bool, write func(i int, pv string) error) error {
+	if many {
+		b.Buf = append(b.Buf, `{"pvs":[`...)
+	}
+	for i, pv := range pvs {
+		if i > 0 {
+			b.Buf = append(b.Buf, "},\n"...)
+		}
+		if err := write(i, pv); err != nil {
+			return fmt.Errorf("reading %s: %w", pv, err)
+		}
+	}
+	if many {
+		b.Buf = append(b.Buf, "}]"...)
+	}
+	b.Buf = append(b.Buf, "}\n"...)
+	return nil
 }
 
 func (b *body) begin(pv string, meta *sample.Metadata, found bool) {

@@ -2,7 +2,6 @@ package native
 
 import (
 	"encoding/json"
-	"math"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
@@ -135,12 +134,9 @@ func newMetadata(m *sample.Metadata) *metadata {
 		return nil
 	}
 	out := &metadata{Units: m.Units, Precision: m.Precision, Labels: m.Labels, Limits: map[string]float64{}}
-	for name, v := range map[string]float64{
-		"displayLow": m.DisplayLow, "displayHigh": m.DisplayHigh, "warnLow": m.WarnLow, "warnHigh": m.WarnHigh,
-		"alarmLow": m.AlarmLow, "alarmHigh": m.AlarmHigh, "controlLow": m.ControlLow, "controlHigh": m.ControlHigh,
-	} {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			out.Limits[name] = v
+	for i, v := range limitsOf(m) {
+		if isLimit(v) {
+			out.Limits[limitNames[i]] = v
 		}
 	}
 	for _, p := range m.Properties {

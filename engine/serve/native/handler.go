@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"time"
 
+	"varve.dev/varve/engine/align"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/table"
 )
 
 // Channels returns the states of captured PVs. They come from an engine in the same process,
@@ -44,11 +46,11 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/channels/{pv...}", h.channel)
 	mux.HandleFunc("GET /api/v1/names", h.names)
 	mux.HandleFunc("GET /api/v1/status", h.status)
-	mux.HandleFunc("GET /api/v1/samples", h.samples)
-	mux.HandleFunc("GET /api/v1/intervals", h.intervals)
-	mux.HandleFunc("GET /api/v1/snapshot", h.snapshot)
-	mux.HandleFunc("GET /api/v1/marks", h.marks)
-	mux.HandleFunc("GET /api/v1/metadata", h.metadata)
+	mux.HandleFunc("GET /api/v1/samples", h.read(h.samples))
+	mux.HandleFunc("GET /api/v1/intervals", h.read(h.intervals))
+	mux.HandleFunc("GET /api/v1/snapshot", h.read(h.snapshot))
+	mux.HandleFunc("GET /api/v1/marks", h.read(h.marks))
+	mux.HandleFunc("GET /api/v1/metadata", h.read(h.metadata))
 }
 
 func answer(w http.ResponseWriter, code int, v any) {
@@ -61,9 +63,17 @@ func answerError(w http.ResponseWriter, code int, err error) {
 	answer(w, code, map[string]string{"error": err.Error()})
 }
 
-// fail answers a request whose read failed.
+// fail answers a request that failed.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var bad badRequest
+	var refused align.RefusedError
+	var many query.TooManyMarksError
+	var unfit *table.TypeError
 	switch {
+	case errors.As(err, &bad), errors.As(err, &refused), errors.As(err, &unfit):
+		answerError(w, http.StatusBadRequest, err)
+	case errors.Is(err, align.ErrTooLarge), errors.As(err, &many):
+		answerError(w, http.StatusRequestEntityTooLarge, err)
 	case errors.Is(err, query.ErrUnknownPV):
 		answerError(w, http.StatusNotFound, err)
 	case r.Context().Err() != nil: // the client has disconnected

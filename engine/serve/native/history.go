@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"time"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/value"
 	"varve.dev/varve/engine/store"
 )
@@ -54,45 +54,32 @@ func moments(q url.Values, now time.Time) (from, to int64, err error) {
 // properties have no value now: "missing":[{"name":…,"cause":…}, …]
 //
 // For several PVs, or a group, the answer is {"pvs":[…]}.
-func (h *Handler) metadata(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
+func (h *Handler) metadata(ctx context.Context, q url.Values) (reading, error) {
+	if err := metadataParameters.Check(q); err != nil {
+		return reading{}, badRequest{err}
+	}
 	from, to, err := moments(q, h.Now())
 	if err != nil {
-		answerError(w, http.StatusBadRequest, err)
-		return
+		return reading{}, badRequest{err}
 	}
-	pvs, err := h.selected(r.Context(), q)
-	if err == nil {
-		err = h.checkKnown(r.Context(), pvs)
-	}
-	if err != nil {
-		h.failRead(w, r, err)
-		return
-	}
-	b := newBody(w)
-	many := len(q["pv"]) > 1 || q.Has("group")
-	if many {
-		b.Buf = append(b.Buf, `{"pvs":[`...)
-	}
-	for i, pv := range pvs {
-		if i > 0 {
-			b.Buf = append(b.Buf, "},\n"...)
+	pvs, err := h.selected(ctx, q)
+	return reading{table.JSON, func(ctx context.Context, b *body) error {
+		if err := h.checkKnown(ctx, pvs); err != nil {
+			return err
 		}
-		if err = h.writeHistory(r.Context(), b, pv, from, to); err != nil {
-			break
-		}
-	}
-	if many {
-		b.Buf = append(b.Buf, "}]"...)
-	}
-	h.finish(w, r, b, err)
+		return b.each(pvs, len(q["pv"]) > 1 || q.Has("group"), func(_ int, pv string) error {
+			return h.writeHistory(ctx, b, pv, from, to)
+		})
+	}}, err
 }
+
+var metadataParameters = request.Known{Once: []string{"at", "from", "to", "group"}, Repeated: []string{"pv"}}
 
 // checkKnown returns an error if a PV was never captured.
 func (h *Handler) checkKnown(ctx context.Context, pvs []string) error {
 	return query.InOrder(ctx, pvs, h.Reader.Known, func(pv string, known bool) error {
 		if !known {
-			return fmt.Errorf("reading metadata of %s: %w", pv, query.ErrUnknownPV)
+			return fmt.Errorf("reading %s: %w", pv, query.ErrUnknownPV)
 		}
 		return nil
 	})

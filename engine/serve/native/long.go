@@ -4,98 +4,68 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
-	"strconv"
+	"iter"
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/engine/serve/request"
-	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/table"
 )
 
-var longParameters = request.Known{Once: []string{"from", "to", "format", "group"}, Repeated: []string{"pv"}}
-
-// long answers the samples of PVs in a range as a table in a format for data analysis, with a row for
-// each sample: see table.LongColumns. The PVs follow each other. Each begins with its last sample
+// writeLong writes the samples of PVs in a range as a table in a format for data analysis, with a row
+// for each sample: see table.LongColumns. The PVs follow each other. Each begins with its last sample
 // before the range. If the newest samples of a PV are missing, or samples in damaged blocks, the
 // headers of the answer say so, and in Parquet also the metadata of the file.
-func (h *Handler) long(w http.ResponseWriter, r *http.Request, q url.Values, format table.Format) {
-	if q.Has("points") {
-		h.failRead(w, r, badRequest{fmt.Errorf("parameter points: an answer in the format %s has samples; for bins of several PVs, use align=1m&fill=mean", format)})
-		return
-	}
-	if err := longParameters.Check(q); err != nil {
-		h.failRead(w, r, badRequest{err})
-		return
-	}
-	from, to, err := h.rangeOf(q)
-	var pvs []string
-	if err == nil {
-		pvs, err = h.selected(r.Context(), q)
-	}
-	if err != nil {
-		h.failRead(w, r, err)
-		return
-	}
-	leave, err := h.Reads.Enter(r.Context())
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	defer leave()
-	a := stream.New(w, format.ContentType())
-	err = h.writeLong(r.Context(), answerWriter{a}, pvs, from, to, format)
-	a.Finish(r, h.Log, err, func(err error) { h.failRead(w, r, err) })
-}
-
-// answerWriter writes an answer.
-type answerWriter struct{ *stream.Answer }
-
-// Write implements io.Writer.
-func (a answerWriter) Write(p []byte) (int, error) {
-	a.Buf = append(a.Buf, p...)
-	return len(p), a.FlushFull()
-}
-
-func (h *Handler) writeLong(ctx context.Context, a answerWriter, pvs []string, from, to int64, format table.Format) error {
-	until, types, err := h.foresee(ctx, pvs, to)
+func (h *Handler) writeLong(ctx context.Context, b *body, s *span) error {
+	f, err := h.foresee(ctx, s.pvs, s.to)
 	if err != nil {
 		return err
 	}
-	notes := []table.Note{{Key: "from", Value: clock(from)}, {Key: "to", Value: clock(to)}}
-	if until < to {
-		a.SetCompleteUntil(until)
-		notes = append(notes, table.Note{Key: "completeUntil", Value: clock(until)})
-	}
-	w, err := table.NewWriter(format, a, &table.Schema{Columns: table.LongColumns(table.ValueType(types)), Notes: notes})
+	w, err := table.NewWriter(s.format, b, &table.Schema{
+		Columns: table.LongColumns(table.ValueType(f.types)), Notes: s.notes(b, f.earliest()),
+	})
 	if err != nil {
 		return err
 	}
 	rows, lost := table.NewLong(w), uint64(0)
-	for _, pv := range pvs {
-		n, err := h.appendSamples(ctx, a, rows, pv, from, to)
+	for _, pv := range s.pvs {
+		var left query.Losses
+		read, err := h.Reader.Read(ctx, pv, s.from, s.to, query.Options{Lost: &left})
+		if err == nil {
+			if read.CompleteUntil < s.to {
+				b.SetCompleteUntil(read.CompleteUntil)
+			}
+			err = h.appendSamples(ctx, rows, pv, s.to, read.All)
+		}
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", pv, err)
 		}
-		lost += n
+		lost += left.Count()
 	}
-	if a.SetLost(lost); lost > 0 {
-		w.Note("lostSamples", strconv.FormatUint(lost, 10))
-	}
-	return w.Close()
+	return b.closeTable(w, lost)
 }
 
-// foresee returns, before the first byte of an answer, until when the samples of PVs are complete, and
-// the types that they have or had. It fails if a PV is unknown.
-func (h *Handler) foresee(ctx context.Context, pvs []string, to int64) (until int64, types []sample.Type, err error) {
-	type foreseen struct {
+// foreseen is what is known about PVs before the first byte of an answer.
+type foreseen struct {
+	until []int64       // until when the samples of each PV are complete
+	types []sample.Type // that the PVs have or had
+}
+
+// earliest returns until when the samples of all PVs are complete.
+func (f *foreseen) earliest() int64 {
+	until := int64(query.Latest)
+	for _, t := range f.until {
+		until = min(until, t)
+	}
+	return until
+}
+
+// foresee returns what is known about PVs at the end of a range. It fails if a PV is unknown.
+func (h *Handler) foresee(ctx context.Context, pvs []string, to int64) (all foreseen, err error) {
+	type one struct {
 		until int64
 		types []sample.Type
 	}
-	until = query.Latest
-	err = query.InOrder(ctx, pvs, func(ctx context.Context, pv string) (f foreseen, err error) {
+	err = query.InOrder(ctx, pvs, func(ctx context.Context, pv string) (f one, err error) {
 		last, err := h.Reader.LastAt(ctx, pv, to)
 		if err == nil {
 			f.types, err = h.Reader.Types(ctx, pv)
@@ -111,35 +81,27 @@ func (h *Handler) foresee(ctx context.Context, pvs []string, to int64) (until in
 		}
 		f.until = last.CompleteUntil
 		return f, nil
-	}, func(_ string, f foreseen) error {
-		until, types = min(until, f.until), append(types, f.types...)
+	}, func(_ string, f one) error {
+		all.until, all.types = append(all.until, f.until), append(all.types, f.types...)
 		return nil
 	})
-	return until, types, err
+	return all, err
 }
 
-// appendSamples appends the samples of a PV. It returns the number of samples that are left out.
-func (h *Handler) appendSamples(ctx context.Context, a answerWriter, rows *table.Long, pv string, from, to int64) (left uint64, err error) {
-	meta, _, err := h.Reader.Metadata(ctx, pv, to)
+// appendSamples appends samples of a PV. The units and labels are those at a time.
+func (h *Handler) appendSamples(ctx context.Context, rows *table.Long, pv string, at int64, samples iter.Seq2[*sample.Run, error]) error {
+	meta, _, err := h.Reader.Metadata(ctx, pv, at)
 	if err != nil {
-		return 0, err
-	}
-	var lost query.Losses
-	s, err := h.Reader.Read(ctx, pv, from, to, query.Options{Lost: &lost})
-	if err != nil {
-		return 0, err
-	}
-	if s.CompleteUntil < to {
-		a.SetCompleteUntil(s.CompleteUntil)
+		return err
 	}
 	d := table.Description{Units: meta.Units, Labels: meta.Labels}
-	for run, err := range s.All {
+	for run, err := range samples {
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if err := rows.Append(pv, &d, run); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return lost.Count(), nil
+	return nil
 }

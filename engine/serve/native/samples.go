@@ -2,9 +2,7 @@ package native
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"varve.dev/varve/engine/query"
@@ -37,16 +35,6 @@ func newMark(m *store.PVMark) mark {
 	return out
 }
 
-// span parses the parameters pv, from and to.
-func (h *Handler) span(r *http.Request) (pv string, from, to int64, err error) {
-	q := r.URL.Query()
-	if pv = q.Get("pv"); pv == "" {
-		return "", 0, 0, errors.New("parameter pv: the name of a PV is required")
-	}
-	from, to, err = request.Range(q, h.Now())
-	return pv, from, to, err
-}
-
 // samples answers the samples and marks of a PV in a range. The answer begins with the last
 // sample before the range:
 //
@@ -67,84 +55,51 @@ func (h *Handler) span(r *http.Request) (pv string, from, to int64, err error) {
 //	{"pv":…, "metadata":{…}, "width":…, "points":[…], "marks":[…]}
 //
 // The answer for several PVs is {"pvs":[…]}, with the same for each PV. The parameters align, where and
-// format have other answers: see aligned, filtered and long.
-func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
-	switch given := r.URL.Query(); {
-	case given.Has("align"), given.Has("fill"):
-		h.aligned(w, r)
-		return
-	case given.Has("where"):
-		h.filtered(w, r)
-		return
+// format have other answers: see aligned, filtered and writeLong.
+func (h *Handler) samples(ctx context.Context, q url.Values) (reading, error) {
+	if err := samplesParameters.Check(q); err != nil {
+		return reading{}, badRequest{err}
 	}
-	q, format, err := samplesQuery(r.URL.RawQuery)
-	if err != nil {
-		h.failRead(w, r, badRequest{err})
-		return
+	switch {
+	case q.Has("align"), q.Has("fill"):
+		return h.aligned(ctx, q)
+	case q.Has("where"):
+		return h.filtered(ctx, q)
 	}
-	if format != table.JSON {
-		h.long(w, r, q, format)
-		return
-	}
-	h.inJSON(w, r, q)
-}
-
-var samplesParameters = request.Known{Once: []string{"from", "to", "points", "format", "group"}, Repeated: []string{"pv"}}
-
-func samplesQuery(raw string) (url.Values, table.Format, error) {
-	q, err := samplesParameters.Parse(raw)
-	if err != nil {
-		return nil, "", err
-	}
-	format, err := table.ParseFormat(q.Get("format"))
-	return q, format, err
-}
-
-// inJSON answers samples or points in JSON.
-func (h *Handler) inJSON(w http.ResponseWriter, r *http.Request, q url.Values) {
 	n, err := points(q)
 	if err != nil {
-		h.failRead(w, r, badRequest{err})
-		return
+		return reading{}, badRequest{err}
 	}
-	from, to, err := h.rangeOf(q)
-	var pvs []string
-	if err == nil {
-		pvs, err = h.selected(r.Context(), q)
+	s, err := h.span(ctx, q)
+	switch {
+	case err != nil:
+		return reading{}, err
+	case s.format == table.JSON:
+		return reading{s.format, func(ctx context.Context, b *body) error { return h.writeSamples(ctx, b, &s, n) }}, nil
+	case n > 0:
+		return reading{}, badRequest{fmt.Errorf("parameter points: an answer in the format %s has samples; for bins of several PVs, use align=1m&fill=mean", s.format)}
 	}
-	if err != nil {
-		h.failRead(w, r, err)
-		return
-	}
-	leave, err := h.Reads.Enter(r.Context())
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	defer leave()
-	b := newBody(w)
-	if len(pvs) > 1 {
-		_, _, err = h.foresee(r.Context(), pvs, to)
-		b.Buf = append(b.Buf, `{"pvs":[`...)
-	}
-	lost, separator := uint64(0), ""
-	for _, pv := range pvs {
-		if err != nil {
-			break
+	return reading{s.format, func(ctx context.Context, b *body) error { return h.writeLong(ctx, b, &s) }}, nil
+}
+
+var samplesParameters = request.Known{Once: []string{"from", "to", "points", "format", "group", "align", "fill", "where"}, Repeated: []string{"pv"}}
+
+// writeSamples writes the samples of PVs, or about n points, in JSON.
+func (h *Handler) writeSamples(ctx context.Context, b *body, s *span, n int) error {
+	if len(s.pvs) > 1 {
+		if _, err := h.foresee(ctx, s.pvs, s.to); err != nil {
+			return err
 		}
-		b.Buf = append(b.Buf, separator...)
-		separator = "},\n"
-		if err = h.onePV(r.Context(), b, pv, from, to, n); err != nil {
-			err = fmt.Errorf("reading %s: %w", pv, err)
-		}
-		lost += b.lost.Count()
+	}
+	lost := uint64(0)
+	err := b.each(s.pvs, len(s.pvs) > 1, func(_ int, pv string) error {
 		b.some, b.last, b.lost = false, 0, query.Losses{}
-	}
-	if len(pvs) > 1 {
-		b.Buf = append(b.Buf, "}]"...)
-	}
+		err := h.onePV(ctx, b, pv, s.from, s.to, n)
+		lost += b.lost.Count()
+		return err
+	})
 	b.SetLost(lost)
-	h.finish(w, r, b, err)
+	return err
 }
 
 // onePV writes the samples, or about n points, and the marks of a PV, except for the closing brace.
@@ -208,22 +163,21 @@ func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int6
 	}}, nil
 }
 
+var marksParameters = request.Known{Once: []string{"pv", "from", "to"}}
+
 // marks answers the marks of a PV in a range.
-func (h *Handler) marks(w http.ResponseWriter, r *http.Request) {
-	pv, from, to, err := h.span(r)
-	if err != nil {
-		answerError(w, http.StatusBadRequest, err)
-		return
+func (h *Handler) marks(ctx context.Context, q url.Values) (reading, error) {
+	if err := marksParameters.Check(q); err != nil {
+		return reading{}, badRequest{err}
 	}
-	known, err := h.Reader.Known(r.Context(), pv)
-	if err == nil && !known {
-		err = fmt.Errorf("reading %s: %w", pv, query.ErrUnknownPV)
-	}
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	b := newBody(w)
-	b.Buf = append(value.AppendString(append(b.Buf, `{"pv":`...), pv), `,"marks":`...)
-	h.finish(w, r, b, h.writeMarks(r.Context(), b, pv, from, to, false))
+	s, err := h.span(ctx, q)
+	return reading{table.JSON, func(ctx context.Context, b *body) error {
+		if err := h.checkKnown(ctx, s.pvs); err != nil {
+			return err
+		}
+		return b.each(s.pvs, false, func(_ int, pv string) error {
+			b.Buf = append(value.AppendString(append(b.Buf, `{"pv":`...), pv), `,"marks":`...)
+			return h.writeMarks(ctx, b, pv, s.from, s.to, false)
+		})
+	}}, err
 }

@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
-	"varve.dev/varve/engine/align"
-	"varve.dev/varve/engine/predicate"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/request"
-	"varve.dev/varve/engine/serve/table"
 )
 
 const (
@@ -75,32 +70,6 @@ func (h *Handler) members(ctx context.Context, group string) (all []string, err 
 // badRequest is an error in a parameter.
 type badRequest struct{ error }
 
-// parseWhere parses the parameter where.
-func parseWhere(text string) (*predicate.Predicate, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, badRequest{errors.New("parameter where: a condition is required, such as SR:I > 0.5")}
-	}
-	p, err := predicate.Parse(text)
-	if err != nil {
-		return nil, badRequest{fmt.Errorf("parameter where: %w", err)}
-	}
-	return p, nil
-}
-
-// bind prepares a search for the parameter where.
-func (h *Handler) bind(ctx context.Context, p *predicate.Predicate, text string, from, to int64) (*predicate.Search, error) {
-	s, err := p.Bind(ctx, h.Reader, text, from, to, h.Now().UnixNano())
-	var refused predicate.RefusedError
-	var unknown predicate.UnknownPVError
-	switch {
-	case errors.As(err, &refused):
-		return nil, badRequest{fmt.Errorf("parameter where: %w", err)}
-	case errors.As(err, &unknown):
-		return nil, badRequest{fmt.Errorf("parameter where: %w%s", err, h.similar(ctx, unknown.PV))}
-	}
-	return s, err
-}
-
 // similar returns a text with the names that are most like an unknown one, or "".
 func (h *Handler) similar(ctx context.Context, pv string) string {
 	list := request.NewNearest(pvname.Canonical(pv), maxNearest)
@@ -110,36 +79,10 @@ func (h *Handler) similar(ctx context.Context, pv string) string {
 	return "; similar names are " + strings.Join(list.Names(), ", ")
 }
 
-// failRead answers a request for an analysis that failed.
-func (h *Handler) failRead(w http.ResponseWriter, r *http.Request, err error) {
-	var bad badRequest
-	var refused align.RefusedError
-	var many query.TooManyMarksError
-	var unfit *table.TypeError
-	switch {
-	case errors.As(err, &bad), errors.As(err, &refused), errors.As(err, &unfit):
-		answerError(w, http.StatusBadRequest, err)
-	case errors.Is(err, align.ErrTooLarge), errors.As(err, &many):
-		answerError(w, http.StatusRequestEntityTooLarge, err)
-	default:
-		h.fail(w, r, err)
-	}
-}
-
 // rangeOf parses the parameters from and to.
 func (h *Handler) rangeOf(q url.Values) (from, to int64, err error) {
 	if from, to, err = request.Range(q, h.Now()); err != nil {
 		err = badRequest{err}
 	}
 	return from, to, err
-}
-
-// seconds writes how long a predicate had each result.
-func (b *body) seconds(d *predicate.Durations) {
-	b.Buf = append(b.Buf, `,"seconds":{"true":`...)
-	for i, n := range []int64{d.True, d.False, d.Unknown} {
-		b.Buf = append(b.Buf, []string{"", `,"false":`, `,"unknown":`}[i]...)
-		b.Buf = fmt.Appendf(b.Buf, "%g", time.Duration(n).Seconds())
-	}
-	b.Buf = append(b.Buf, '}')
 }

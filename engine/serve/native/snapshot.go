@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"net/url"
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/value"
 )
 
@@ -33,50 +34,56 @@ type moment struct {
 //	                {"pv":…, "noData":{…}}]}
 //
 // It reads several PVs at a time, and holds only their samples. A PV that was never captured has the
-// cause unknown_pv.
-func (h *Handler) snapshot(w http.ResponseWriter, r *http.Request) {
-	q, err := snapshotParameters.Parse(r.URL.RawQuery)
-	if err == nil && q.Get("format") != "" && q.Get("format") != "json" {
-		err = errors.New("parameter format: a snapshot has the format json")
+// cause unknown_pv. The other formats have a table with a row for each PV.
+func (h *Handler) snapshot(ctx context.Context, q url.Values) (reading, error) {
+	if err := snapshotParameters.Check(q); err != nil {
+		return reading{}, badRequest{err}
 	}
-	at := int64(0)
-	if err == nil {
-		now := h.Now()
-		at, err = request.Time(q, "at", now.UnixNano(), now)
-	}
+	format, err := table.ParseFormat(q.Get("format"))
 	if err != nil {
-		h.failRead(w, r, badRequest{err})
-		return
+		return reading{}, badRequest{err}
 	}
-	pvs, err := h.selected(r.Context(), q)
+	now := h.Now()
+	at, err := request.Time(q, "at", now.UnixNano(), now)
 	if err != nil {
-		h.failRead(w, r, err)
-		return
+		return reading{}, badRequest{err}
 	}
-	leave, err := h.Reads.Enter(r.Context())
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	defer leave()
-	b := newBody(w)
+	pvs, err := h.selected(ctx, q)
+	return reading{format, func(ctx context.Context, b *body) error {
+		if format == table.JSON {
+			return h.writeSnapshot(ctx, b, pvs, at)
+		}
+		return h.writeSnapshotTable(ctx, b, format, pvs, at)
+	}}, err
+}
+
+func (h *Handler) writeSnapshot(ctx context.Context, b *body, pvs []string, at int64) error {
 	b.Buf = append(append(append(b.Buf, `{"at":"`...), clock(at)...), `","pvs":[`...)
-	lost, separator := uint64(0), ""
-	err = query.InOrder(r.Context(), pvs, func(ctx context.Context, pv string) (moment, error) {
+	separator := ""
+	err := h.eachMoment(ctx, b, pvs, at, func(pv string, m *moment) error {
+		b.Buf = append(b.Buf, separator...)
+		separator = ","
+		b.moment(pv, m)
+		return b.FlushFull()
+	})
+	b.Buf = append(b.Buf, "]}\n"...)
+	return err
+}
+
+// eachMoment reads what is known about PVs at a time. It notes which samples are missing.
+func (h *Handler) eachMoment(ctx context.Context, b *body, pvs []string, at int64, use func(pv string, m *moment) error) error {
+	lost := uint64(0)
+	err := query.InOrder(ctx, pvs, func(ctx context.Context, pv string) (moment, error) {
 		return h.moment(ctx, pv, at)
 	}, func(pv string, m moment) error {
 		if m.CompleteUntil < at {
 			b.SetCompleteUntil(m.CompleteUntil)
 		}
 		lost += m.Lost
-		b.Buf = append(b.Buf, separator...)
-		separator = ","
-		b.moment(pv, &m)
-		return b.FlushFull()
+		return use(pv, &m)
 	})
 	b.SetLost(lost)
-	b.Buf = append(b.Buf, "]}\n"...)
-	b.Finish(r, h.Log, err, func(err error) { h.failRead(w, r, err) })
+	return err
 }
 
 // moment reads what is known about a PV at a time.

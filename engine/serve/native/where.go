@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
+	"net/url"
+	"strings"
+	"time"
 
 	"varve.dev/varve/engine/predicate"
 	"varve.dev/varve/engine/query"
-	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/value"
 )
 
@@ -17,7 +19,35 @@ import (
 // search of its own.
 const maxFiltered = 100
 
-var whereParameters = request.Known{Once: []string{"from", "to", "where", "format", "group"}, Repeated: []string{"pv"}}
+// condition is the parameter where.
+type condition struct {
+	*predicate.Predicate
+	text string
+}
+
+func parseWhere(q url.Values) (c condition, err error) {
+	if c.text = q.Get("where"); strings.TrimSpace(c.text) == "" {
+		return c, badRequest{errors.New("parameter where: a condition is required, such as SR:I > 0.5")}
+	}
+	if c.Predicate, err = predicate.Parse(c.text); err != nil {
+		return c, badRequest{fmt.Errorf("parameter where: %w", err)}
+	}
+	return c, nil
+}
+
+// search prepares a search for the times in a range at which a condition holds.
+func (h *Handler) search(ctx context.Context, c condition, from, to int64) (*predicate.Search, error) {
+	s, err := c.Bind(ctx, h.Reader, c.text, from, to, h.Now().UnixNano())
+	var refused predicate.RefusedError
+	var unknown predicate.UnknownPVError
+	switch {
+	case errors.As(err, &refused):
+		return nil, badRequest{fmt.Errorf("parameter where: %w", err)}
+	case errors.As(err, &unknown):
+		return nil, badRequest{fmt.Errorf("parameter where: %w%s", err, h.similar(ctx, unknown.PV))}
+	}
+	return s, err
+}
 
 // filtered answers the samples of PVs in a range while a predicate is true. For a PV:
 //
@@ -25,187 +55,125 @@ var whereParameters = request.Known{Once: []string{"from", "to", "where", "forma
 //	 "runs":[{"type":…,"samples":[…]},…],
 //	 "seconds":{"true":…,"false":…,"unknown":…}}
 //
-// and for several PVs {"pvs":[…]}. The sample before the range is not in the answer.
-func (h *Handler) filtered(w http.ResponseWriter, r *http.Request) {
-	f, err := h.newFiltered(r)
-	if err != nil {
-		h.failRead(w, r, err)
-		return
+// and for several PVs {"pvs":[…]}. The other formats have a table as writeLong writes it. The sample
+// before the range is not in the answer.
+func (h *Handler) filtered(ctx context.Context, q url.Values) (reading, error) {
+	if q.Has("points") {
+		return reading{}, badRequest{errors.New("parameter points: it cannot be combined with the parameter where")}
 	}
-	leave, err := h.Reads.Enter(r.Context())
+	c, err := parseWhere(q)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return reading{}, err
 	}
-	defer leave()
-	b := newBody(w)
-	err = f.check(r.Context())
-	if len(f.pvs) > 1 {
-		b.Buf = append(b.Buf, `{"pvs":[`...)
+	s, err := h.span(ctx, q)
+	if err == nil && len(s.pvs) > maxFiltered {
+		err = badRequest{fmt.Errorf("parameter where: the request names %d PVs, and may name %d", len(s.pvs), maxFiltered)}
+	}
+	write := h.writeFiltered
+	if s.format != table.JSON {
+		write = h.writeFilteredTable
+	}
+	return reading{s.format, func(ctx context.Context, b *body) error { return write(ctx, b, &s, c) }}, err
+}
+
+// writeFiltered writes the samples of PVs while a predicate is true, in JSON.
+func (h *Handler) writeFiltered(ctx context.Context, b *body, s *span, c condition) error {
+	f, err := h.foresee(ctx, s.pvs, s.to)
+	if err != nil {
+		return err
+	}
+	search, err := h.search(ctx, c, s.from, s.to)
+	if err != nil {
+		return err
 	}
 	lost := uint64(0)
-	for i, pv := range f.pvs {
+	err = b.each(s.pvs, len(s.pvs) > 1, func(i int, pv string) error {
+		if i > 0 { // a search can be used once
+			if search, err = h.search(ctx, c, s.from, s.to); err != nil {
+				return err
+			}
+		}
+		meta, found, err := h.Reader.Metadata(ctx, pv, s.to)
 		if err != nil {
-			break
+			return err
 		}
-		if i > 0 {
-			b.Buf = append(b.Buf, "},\n"...)
+		b.begin(pv, &meta, found)
+		if until := min(f.until[i], search.CompleteUntil()); until < s.to {
+			b.completeUntil(until)
 		}
-		var n uint64
-		n, err = f.write(r.Context(), b, pv, f.until[i])
-		lost += n
-	}
-	if len(f.pvs) > 1 {
-		b.Buf = append(b.Buf, "}]"...)
-	}
-	b.SetLost(lost)
-	b.Buf = append(b.Buf, "}\n"...)
-	b.Finish(r, h.Log, err, func(err error) { h.failRead(w, r, err) })
-}
-
-// filtered is a request with the parameter where.
-type filtered struct {
-	h        *Handler
-	p        *predicate.Predicate
-	text     string
-	pvs      []string
-	until    []int64 // until which time the samples of each PV are complete
-	from, to int64
-}
-
-func (h *Handler) newFiltered(r *http.Request) (*filtered, error) {
-	q, err := whereParameters.Parse(r.URL.RawQuery)
-	if err != nil {
-		return nil, badRequest{err}
-	}
-	if format := q.Get("format"); format != "" && format != "json" {
-		return nil, badRequest{errors.New("parameter format: samples with the parameter where have the format json")}
-	}
-	f := &filtered{h: h, text: q.Get("where")}
-	if f.p, err = parseWhere(f.text); err != nil {
-		return nil, err
-	}
-	if f.from, f.to, err = h.rangeOf(q); err != nil {
-		return nil, err
-	}
-	if f.pvs, err = h.selected(r.Context(), q); err == nil && len(f.pvs) > maxFiltered {
-		err = badRequest{fmt.Errorf("parameter where: the request names %d PVs, and may name %d", len(f.pvs), maxFiltered)}
-	}
-	return f, err
-}
-
-// check checks that all PVs are known, before the first byte of the answer.
-func (f *filtered) check(ctx context.Context) error {
-	return query.InOrder(ctx, f.pvs, func(ctx context.Context, pv string) (query.Last, error) {
-		last, err := f.h.Reader.LastAt(ctx, pv, f.to)
-		if errors.Is(err, query.ErrUnknownPV) {
-			err = fmt.Errorf("reading %s: %w%s", pv, err, f.h.similar(ctx, pv))
-		}
-		return last, err
-	}, func(_ string, last query.Last) error {
-		f.until = append(f.until, last.CompleteUntil)
-		return nil
-	})
-}
-
-// write writes a PV, except for the closing brace. It returns the number of samples that are lost.
-func (f *filtered) write(ctx context.Context, b *body, pv string, until int64) (lost uint64, err error) {
-	s, err := f.h.bind(ctx, f.p, f.text, f.from, f.to)
-	if err != nil {
-		return 0, err
-	}
-	meta, found, err := f.h.Reader.Metadata(ctx, pv, f.to)
-	if err != nil {
-		return 0, fmt.Errorf("reading the metadata of %s: %w", pv, err)
-	}
-	b.begin(pv, &meta, found)
-	if until = min(until, s.CompleteUntil()); until < f.to {
-		b.completeUntil(until)
-	}
-	b.Buf = value.AppendString(append(b.Buf, `,"where":`...), f.text)
-	b.Buf = append(b.Buf, `,"runs":[`...)
-	var d predicate.Durations
-	var left query.Losses
-	if err := b.runs(s.Samples(ctx, pv, &left, &d)); err != nil {
-		return 0, fmt.Errorf("reading %s: %w", pv, err)
-	}
-	b.Buf = append(b.Buf, ']')
-	b.seconds(&d)
-	return left.Count() + s.Lost(), nil
-}
-
-var intervalsParameters = request.Known{Once: []string{"from", "to", "where"}}
-
-// intervals answers the times in a range at which a predicate is true, and those at which its result
-// is unknown:
-//
-//	{"where":…, "completeUntil":…,
-//	 "intervals":[{"from":…,"to":…,"state":"true"},{"from":…,"to":…,"state":"unknown"},…],
-//	 "seconds":{"true":…,"false":…,"unknown":…}}
-//
-// from is the first instant, and to the first instant after the interval, or the end of the range.
-func (h *Handler) intervals(w http.ResponseWriter, r *http.Request) {
-	q, err := intervalsParameters.Parse(r.URL.RawQuery)
-	if err != nil {
-		h.failRead(w, r, badRequest{err})
-		return
-	}
-	text := q.Get("where")
-	p, err := parseWhere(text)
-	var from, to int64
-	if err == nil {
-		from, to, err = h.rangeOf(q)
-	}
-	if err != nil {
-		h.failRead(w, r, err)
-		return
-	}
-	leave, err := h.Reads.Enter(r.Context())
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	defer leave()
-	s, err := h.bind(r.Context(), p, text, from, to)
-	if err != nil {
-		h.failRead(w, r, err)
-		return
-	}
-	b := newBody(w)
-	b.Buf = value.AppendString(append(b.Buf, `{"where":`...), text)
-	if until := s.CompleteUntil(); until < to {
-		b.completeUntil(until)
-	}
-	b.Buf = append(b.Buf, `,"intervals":[`...)
-	var d predicate.Durations
-	if err = b.intervals(s.Intervals(r.Context()), to, &d); err == nil {
+		b.Buf = value.AppendString(append(b.Buf, `,"where":`...), c.text)
+		b.Buf = append(b.Buf, `,"runs":[`...)
+		var d predicate.Durations
+		var left query.Losses
+		err = b.runs(search.Samples(ctx, pv, &left, &d))
 		b.Buf = append(b.Buf, ']')
 		b.seconds(&d)
-	}
-	b.SetLost(s.Lost())
-	b.Buf = append(b.Buf, "}\n"...)
-	b.Finish(r, h.Log, err, func(err error) { h.failRead(w, r, err) })
+		lost += left.Count() + search.Lost()
+		return err
+	})
+	b.SetLost(lost)
+	return err
 }
 
-// intervals writes intervals, except those at which the predicate is false.
-func (b *body) intervals(all iter.Seq2[predicate.Interval, error], to int64, d *predicate.Durations) error {
-	first := true
-	for i, err := range all {
-		if err != nil {
-			return err
+// writeFilteredTable writes the samples of PVs while a predicate is true, as a table.
+func (h *Handler) writeFilteredTable(ctx context.Context, b *body, s *span, c condition) error {
+	f, err := h.foresee(ctx, s.pvs, s.to)
+	if err != nil {
+		return err
+	}
+	search, err := h.search(ctx, c, s.from, s.to)
+	if err != nil {
+		return err
+	}
+	w, err := table.NewWriter(s.format, b, &table.Schema{
+		Columns: table.LongColumns(table.ValueType(f.types)),
+		Notes:   s.notes(b, min(f.earliest(), search.CompleteUntil()), table.Note{Key: "where", Value: c.text}),
+	})
+	if err != nil {
+		return err
+	}
+	rows, lost := table.NewLong(w), uint64(0)
+	for i, pv := range s.pvs {
+		if i > 0 { // a search can be used once
+			if search, err = h.search(ctx, c, s.from, s.to); err != nil {
+				return err
+			}
 		}
-		d.Add(i)
-		if i.State == predicate.False {
-			continue
+		var left query.Losses
+		var d predicate.Durations
+		if err := h.appendSamples(ctx, rows, pv, s.to, search.Samples(ctx, pv, &left, &d)); err != nil {
+			return fmt.Errorf("reading %s: %w", pv, err)
 		}
-		if !first {
-			b.Buf = append(b.Buf, ',')
-		}
-		first = false
-		b.Buf = fmt.Appendf(b.Buf, "\n{\"from\":\"%s\",\"to\":\"%s\",\"state\":\"%s\"}", clock(i.From), clock(min(i.To, to)), i.State)
-		if err := b.FlushFull(); err != nil {
-			return err
+		lost += left.Count() + search.Lost()
+	}
+	return b.closeTable(w, lost)
+}
+
+// seconds writes how long a predicate had each result.
+func (b *body) seconds(d *predicate.Durations) {
+	b.Buf = append(b.Buf, `,"seconds":{"true":`...)
+	for i, n := range []int64{d.True, d.False, d.Unknown} {
+		b.Buf = append(b.Buf, []string{"", `,"false":`, `,"unknown":`}[i]...)
+		b.Buf = fmt.Appendf(b.Buf, "%g", time.Duration(n).Seconds())
+	}
+	b.Buf = append(b.Buf, '}')
+}
+
+// notFalse yields intervals up to the end of a range, except those at which the predicate is false,
+// and adds up the durations of all of them.
+func notFalse(all iter.Seq2[predicate.Interval, error], to int64, d *predicate.Durations) iter.Seq2[predicate.Interval, error] {
+	return func(yield func(predicate.Interval, error) bool) {
+		for i, err := range all {
+			if err == nil {
+				d.Add(i)
+				i.To = min(i.To, to)
+			}
+			if err == nil && i.State == predicate.False {
+				continue
+			}
+			if !yield(i, err) || err != nil {
+				return
+			}
 		}
 	}
-	return nil
 }

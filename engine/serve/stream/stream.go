@@ -68,6 +68,9 @@ func (a *Answer) SetCompleteUntil(until int64) {
 	a.w.Header().Set(key, time.Unix(0, until).UTC().Format(time.RFC3339Nano))
 }
 
+// CompleteUntil returns the time that SetCompleteUntil has set. It returns false if there is none.
+func (a *Answer) CompleteUntil() (until int64, lags bool) { return a.until, a.until != math.MaxInt64 }
+
 // SetLost tells the client how many samples the answer leaves out in all.
 func (a *Answer) SetLost(samples uint64) {
 	if a.lost = samples; samples == 0 {

@@ -74,6 +74,12 @@ func (v *Vector) AppendInt(i int64) {
 	v.valid(true, 1)
 }
 
+// AppendInts appends values of type Time, Int or Uint.
+func (v *Vector) AppendInts(all []int64) {
+	v.Ints = append(v.Ints, all...)
+	v.valid(true, len(all))
+}
+
 // AppendFloat appends a value of type Float.
 func (v *Vector) AppendFloat(f float64) {
 	v.Floats = append(v.Floats, f)

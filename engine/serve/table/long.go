@@ -130,7 +130,7 @@ func (l *Long) appendPart(pv string, d *Description, r *sample.Run, from, to int
 	c := l.w.Batch.Columns
 	c[longPV].AppendWord(pv, to-from)
 	c[longUnits].AppendWord(d.Units, to-from)
-	c[longTime].Ints = append(c[longTime].Ints, r.Times[from:to]...)
+	c[longTime].AppendInts(r.Times[from:to])
 	l.appendLabels(d, r, from, to)
 	l.appendTags(r.Tags[from:to])
 	return l.appendValues(pv, r, from, to)
@@ -178,6 +178,7 @@ func (l *Long) appendValues(pv string, r *sample.Run, from, to int) error {
 		for _, w := range r.Words[from:to] {
 			v.Ints = append(v.Ints, int64(w))
 		}
+		v.valid(true, to-from)
 	case Float:
 		return l.appendFloats(pv, r, from, to)
 	case Floats:
@@ -198,6 +199,7 @@ func (l *Long) appendValues(pv string, r *sample.Run, from, to int) error {
 func (l *Long) appendFloats(pv string, r *sample.Run, from, to int) error {
 	v := &l.w.Batch.Columns[longValue]
 	v.Floats = slices.Grow(v.Floats, to-from)
+	v.valid(true, to-from)
 	if r.Type == sample.Float64 {
 		for _, w := range r.Words[from:to] {
 			v.Floats = append(v.Floats, math.Float64frombits(w))

@@ -1,0 +1,75 @@
+package native
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"varve.dev/varve/engine/serve/table"
+)
+
+// reading is the answer to a request whose parameters are right. Nothing is read yet.
+type reading struct {
+	format table.Format
+	// write reads samples and writes the answer. An error before the first byte is sent becomes the
+	// answer; a later one aborts the connection.
+	write func(ctx context.Context, b *body) error
+}
+
+// read serves a call that reads samples:
+//
+//	parameters ──prepare──▶ reading ──▶ a place for the read ──write──▶ answer
+//	                └─ 400, 404             └─ 503                └─ 404, 413, 500
+func (h *Handler) read(prepare func(ctx context.Context, q url.Values) (reading, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			h.fail(w, r, badRequest{err})
+			return
+		}
+		answer, err := prepare(r.Context(), q)
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		leave, err := h.Reads.Enter(r.Context())
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		defer leave()
+		b := newBody(w, answer.format)
+		err = answer.write(r.Context(), b)
+		b.Finish(r, h.Log, err, func(err error) { h.fail(w, r, err) })
+	}
+}
+
+// span are the parameters that select samples.
+type span struct {
+	pvs      []string
+	from, to int64 // in ns since 1970
+	format   table.Format
+}
+
+// span parses the parameters pv or group, from, to and format.
+func (h *Handler) span(ctx context.Context, q url.Values) (s span, err error) {
+	if s.format, err = table.ParseFormat(q.Get("format")); err != nil {
+		return s, badRequest{err}
+	}
+	if s.from, s.to, err = h.rangeOf(q); err != nil {
+		return s, err
+	}
+	s.pvs, err = h.selected(ctx, q)
+	return s, err
+}
+
+// notes are the facts about a table of samples that are known before its first row. completeUntil is
+// among them if samples that were received after that time are missing.
+func (s *span) notes(b *body, until int64, more ...table.Note) []table.Note {
+	notes := append(more, table.Note{Key: "from", Value: clock(s.from)}, table.Note{Key: "to", Value: clock(s.to)})
+	if until < s.to {
+		b.SetCompleteUntil(until)
+		notes = append(notes, table.Note{Key: "completeUntil", Value: clock(until)})
+	}
+	return notes
+}
