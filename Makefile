@@ -90,9 +90,10 @@ image: ## Build the container image IMG, and save it in bin/varve-image.tar.
 	@echo "  docker load -i $(IMAGE_FILE)                      Docker; then tag and push it"
 
 .PHONY: generate
-generate: ## Generate the DeepCopy methods of the API types, and the methods of store.Pending.
+generate: ## Generate the DeepCopy methods of the API types, the methods of store.Pending, and openapi.json.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	$(GO) run ./hack/pending
+	$(GO) run ./hack/openapi
 
 # Deadbands and rates are floats, like the values of PVs. controller-gen accepts floats only with
 # allowDangerousTypes.

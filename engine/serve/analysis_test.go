@@ -142,7 +142,7 @@ func TestSnapshotOfManyPVs(t *testing.T) {
 		t.Errorf("the snapshot is %d %.500s", code, got)
 	}
 	q.Add("pv", "ONE:MORE")
-	if code, got := r.get("/api/v1/snapshot?" + q.Encode()); code != 400 || !strings.Contains(got, "names 1001 PVs, and may name 1000") {
+	if code, got := r.get("/api/v1/snapshot?" + q.Encode()); code != 400 || !strings.Contains(got, "the request has 1001 of them, and may have 1000") {
 		t.Errorf("too many PVs return %d %s", code, got)
 	}
 }
@@ -182,7 +182,7 @@ func TestErrorsOfAnalysis(t *testing.T) {
 		"samples?pv=E&align=1s&fill=mean&to=2026-01-01T00:00:00Z": "400 mean needs numbers",
 		"samples?pv=A&pv=AB&align=1s":                             "404 reading AB: unknown PV; similar names are A, B",
 		"samples?pv=A&align=1ms&from=-7d":                         "413 the table is too large",
-		"samples?pv=A&align=1s&format=xml":                        "400 parameter format: \\\"xml\\\" is unknown",
+		"samples?pv=A&align=1s&format=xml":                        "400 parameter format: \\\"xml\\\" is not one of json, csv, arrow, parquet",
 		"samples?pv=A&pv=time&align=1s":                           "400 parameter align: a PV has the name time, as the first column",
 		"samples?pv=A&where=B+%3E+1&points=3":                     "400 parameter points: it cannot be combined",
 		"samples?pv=A&points=3&format=csv":                        "400 parameter points: an answer in the format csv has samples",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"varve.dev/varve/engine/align"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/table"
 )
 
@@ -47,7 +47,7 @@ func parseStep(text string) (int64, error) {
 //	 "rows":[["2026-01-01T00:00:00.000000000Z",1.0,null],…]}
 //
 // A row has null for a PV without a value.
-func (h *Handler) aligned(ctx context.Context, q url.Values) (reading, error) {
+func (h *Handler) aligned(ctx context.Context, q *openapi.Query) (reading, error) {
 	for _, name := range []string{"where", "points"} {
 		if q.Has(name) {
 			return reading{}, badRequest{fmt.Errorf("parameter %s: it cannot be combined with the parameter align", name)}

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 )
 
@@ -33,31 +31,18 @@ type page struct {
 
 // channels answers the channels that pass the filters pv (a glob), state and group, sorted by
 // name. With the parameter sort it answers the first ones of another order.
-func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	limit, err := request.Limit(q, defaultLimit)
-	if err == nil && (limit < 1 || limit > maxLimit) {
-		err = fmt.Errorf("parameter limit: %d is not a number from 1 to %d", limit, maxLimit)
-	}
-	if state := q.Get("state"); err == nil && state != "" && !slices.Contains(states(), state) {
-		err = fmt.Errorf("parameter state: %q is not one of %s", state, strings.Join(states(), ", "))
-	}
-	var by order
-	if err == nil {
-		by, err = parseOrder(q.Get("sort"))
-	}
-	if err == nil && by != nil && q.Get("after") != "" {
-		err = errors.New("parameter after: it works only in the order of names, without the parameter sort")
-	}
-	var passes func(s *capture.Status) bool
-	if err == nil {
-		passes, err = filter(q)
-	}
-	if err != nil {
-		answerError(w, http.StatusBadRequest, err)
+func (h *Handler) channels(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
+	by := orders[q.Get("sort")]
+	if by != nil && q.Get("after") != "" {
+		h.fail(w, r, badRequest{errors.New("parameter after: it works only in the order of names, without the parameter sort")})
 		return
 	}
-	answer(w, http.StatusOK, h.page(r.Context(), passes, limit, by))
+	passes, err := filter(q)
+	if err != nil {
+		h.fail(w, r, badRequest{err})
+		return
+	}
+	answer(w, http.StatusOK, h.page(r.Context(), passes, q.Int("limit"), by))
 }
 
 // page returns up to limit channels that pass a filter, sorted by name or in another order.
@@ -92,7 +77,7 @@ func (h *Handler) page(ctx context.Context, passes func(s *capture.Status) bool,
 }
 
 // filter returns the filter for the parameters pv, state, group and after.
-func filter(q url.Values) (func(s *capture.Status) bool, error) {
+func filter(q *openapi.Query) (func(s *capture.Status) bool, error) {
 	match, err := matcher(q)
 	after, state, group := q.Get("after"), q.Get("state"), q.Get("group")
 	return func(s *capture.Status) bool {
@@ -101,7 +86,7 @@ func filter(q url.Values) (func(s *capture.Status) bool, error) {
 }
 
 // matcher returns what the parameter pv matches: all PVs if it is absent.
-func matcher(q url.Values) (request.Matcher, error) {
+func matcher(q *openapi.Query) (request.Matcher, error) {
 	if q.Get("pv") == "" {
 		return request.All, nil
 	}
@@ -120,7 +105,7 @@ func states() (names []string) {
 }
 
 // channel answers one channel.
-func (h *Handler) channel(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) channel(w http.ResponseWriter, r *http.Request, _ *openapi.Query) {
 	pv := pvname.Canonical(r.PathValue("pv"))
 	s, ok, err := h.Channels.Status(r.Context(), pv)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 	"varve.dev/varve/engine/serve/table"
 )
@@ -42,15 +43,17 @@ type Handler struct {
 
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
-	mux.HandleFunc("GET /api/v1/channels", h.channels)
-	mux.HandleFunc("GET /api/v1/channels/{pv...}", h.channel)
-	mux.HandleFunc("GET /api/v1/names", h.names)
-	mux.HandleFunc("GET /api/v1/status", h.status)
-	mux.HandleFunc("GET /api/v1/samples", h.read(h.samples))
-	mux.HandleFunc("GET /api/v1/intervals", h.read(h.intervals))
-	mux.HandleFunc("GET /api/v1/snapshot", h.read(h.snapshot))
-	mux.HandleFunc("GET /api/v1/marks", h.read(h.marks))
-	mux.HandleFunc("GET /api/v1/metadata", h.read(h.metadata))
+	for _, c := range calls() {
+		if c.read != nil || c.serve != nil {
+			mux.HandleFunc(c.Pattern(), h.handler(&c))
+		}
+	}
+}
+
+// openapi answers the description of this API.
+func (h *Handler) openapi(w http.ResponseWriter, _ *http.Request, _ *openapi.Query) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(Document()) // an error means that the client has disconnected
 }
 
 func answer(w http.ResponseWriter, code int, v any) {

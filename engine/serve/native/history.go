@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"time"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
-	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/value"
 	"varve.dev/varve/engine/store"
@@ -35,15 +33,15 @@ func newEntry(m *store.PVMetadata) entry {
 
 // moments parses the times of a request for metadata: the parameters from and to, or at,
 // whose default is now.
-func moments(q url.Values, now time.Time) (from, to int64, err error) {
+func moments(q *openapi.Query) (from, to int64, err error) {
 	if !q.Has("from") && !q.Has("to") {
-		from, err = request.Time(q, "at", now.UnixNano(), now)
+		from, err = q.Time("at")
 		return from, from, err
 	}
 	if q.Has("at") {
 		return 0, 0, errors.New("parameter at: it cannot be combined with from and to")
 	}
-	return request.Range(q, now)
+	return q.Range()
 }
 
 // metadata answers the metadata of a PV at a time, or over a range:
@@ -54,11 +52,8 @@ func moments(q url.Values, now time.Time) (from, to int64, err error) {
 // properties have no value now: "missing":[{"name":…,"cause":…}, …]
 //
 // For several PVs, or a group, the answer is {"pvs":[…]}.
-func (h *Handler) metadata(ctx context.Context, q url.Values) (reading, error) {
-	if err := metadataParameters.Check(q); err != nil {
-		return reading{}, badRequest{err}
-	}
-	from, to, err := moments(q, h.Now())
+func (h *Handler) metadata(ctx context.Context, q *openapi.Query) (reading, error) {
+	from, to, err := moments(q)
 	if err != nil {
 		return reading{}, badRequest{err}
 	}
@@ -67,13 +62,11 @@ func (h *Handler) metadata(ctx context.Context, q url.Values) (reading, error) {
 		if err := h.checkKnown(ctx, pvs); err != nil {
 			return err
 		}
-		return b.each(pvs, len(q["pv"]) > 1 || q.Has("group"), func(_ int, pv string) error {
+		return b.each(pvs, len(q.All("pv")) > 1 || q.Has("group"), func(_ int, pv string) error {
 			return h.writeHistory(ctx, b, pv, from, to)
 		})
 	}}, err
 }
-
-var metadataParameters = request.Known{Once: []string{"at", "from", "to", "group"}, Repeated: []string{"pv"}}
 
 // checkKnown returns an error if a PV was never captured.
 func (h *Handler) checkKnown(ctx context.Context, pvs []string) error {

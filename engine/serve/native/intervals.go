@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"net/url"
 
 	"varve.dev/varve/engine/predicate"
-	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/value"
 )
-
-var intervalsParameters = request.Known{Once: []string{"from", "to", "where", "format"}}
 
 // intervals answers the times in a range at which a predicate is true, and those at which its result
 // is unknown:
@@ -23,19 +20,13 @@ var intervalsParameters = request.Known{Once: []string{"from", "to", "where", "f
 //
 // from is the first instant, and to the first instant after the interval, or the end of the range. The
 // other formats have a table with the columns from, to and state.
-func (h *Handler) intervals(_ context.Context, q url.Values) (reading, error) {
-	if err := intervalsParameters.Check(q); err != nil {
-		return reading{}, badRequest{err}
-	}
+func (h *Handler) intervals(_ context.Context, q *openapi.Query) (reading, error) {
 	c, err := parseWhere(q)
 	if err != nil {
 		return reading{}, err
 	}
-	s := span{}
-	if s.format, err = table.ParseFormat(q.Get("format")); err != nil {
-		return reading{}, badRequest{err}
-	}
-	if s.from, s.to, err = h.rangeOf(q); err != nil {
+	s := span{format: table.Format(q.Get("format"))}
+	if s.from, s.to, err = rangeOf(q); err != nil {
 		return reading{}, err
 	}
 	return reading{s.format, func(ctx context.Context, b *body) error {

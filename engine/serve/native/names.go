@@ -1,44 +1,38 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
 	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 )
 
 // maxNear is the largest number of names near another one.
-const maxNear = 20
+const (
+	maxNear     = 20
+	defaultNear = 5
+)
 
 // names answers the names of all PVs that the archive knows, captured or not, in order. With the
 // parameter near it answers those that are most like a name, the most similar one first.
-func (h *Handler) names(w http.ResponseWriter, r *http.Request) {
-	q, err := request.Parameters(r.URL.RawQuery, "pv", "near", "limit", "after")
-	var limit int
-	if err == nil {
-		limit, err = request.Limit(q, defaultLimit)
-	}
-	most := maxLimit
-	if q.Get("near") != "" {
-		most = maxNear
-		if !q.Has("limit") {
-			limit = 5
-		}
-	}
-	var match request.Matcher
-	if err == nil {
-		match, err = matcher(q)
-	}
+func (h *Handler) names(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
+	limit := q.Int("limit")
+	near := q.Get("near")
+	match, err := matcher(q)
 	switch {
-	case err != nil:
-	case limit < 1 || limit > most:
-		err = fmt.Errorf("parameter limit: %d is not a number from 1 to %d", limit, most)
-	case q.Get("near") != "" && (q.Has("pv") || q.Has("after")):
-		err = fmt.Errorf("parameter near: it cannot be combined with pv and after")
+	case err != nil || near == "":
+	case q.Has("pv") || q.Has("after"):
+		err = errors.New("parameter near: it cannot be combined with pv and after")
+	case !q.Has("limit"):
+		limit = defaultNear
+	case limit > maxNear:
+		err = fmt.Errorf("parameter limit: %d is not a number from 1 to %d, with the parameter near", limit, maxNear)
 	}
 	if err != nil {
-		answerError(w, http.StatusBadRequest, err)
+		h.fail(w, r, badRequest{err})
 		return
 	}
 	leave, err := h.Reads.Enter(r.Context()) // the directory of a large archive has a million names
@@ -47,7 +41,7 @@ func (h *Handler) names(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	if near := q.Get("near"); near != "" {
+	if near != "" {
 		list := request.NewNearest(pvname.Canonical(near), limit)
 		_, err = h.Reader.Names(r.Context(), list.Add, limit)
 		h.answerNames(w, r, list.Names(), limit, err)

@@ -2,9 +2,7 @@ package native
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"varve.dev/varve/engine/capture"
 )
@@ -26,17 +24,6 @@ var orders = map[string]order{
 // Orders are the values of the parameter sort of /api/v1/channels: the largest numbers, the latest
 // changes of state, and the oldest samples come first.
 var Orders = []string{"rate", "received", "stored", "dropped", "lostConnections", "since", "last"}
-
-func parseOrder(text string) (order, error) {
-	if text == "" {
-		return nil, nil
-	}
-	o, ok := orders[text]
-	if !ok {
-		return nil, fmt.Errorf("parameter sort: %q is not one of %s", text, strings.Join(Orders, ", "))
-	}
-	return o, nil
-}
 
 func dropped(s *capture.Status) (sum uint64) {
 	for _, n := range s.Dropped {

@@ -1,8 +1,6 @@
 package native
 
 import (
-	"fmt"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -13,19 +11,6 @@ import (
 
 // maxPoints bounds the parameter points.
 const maxPoints = 100_000
-
-// points returns the parameter points, or 0 if it is absent.
-func points(q url.Values) (int, error) {
-	text := q.Get("points")
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxPoints {
-		return 0, fmt.Errorf("parameter points: %q is not a whole number from 1 to %d", text, maxPoints)
-	}
-	return n, nil
-}
 
 // points writes bins:
 //

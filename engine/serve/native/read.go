@@ -3,8 +3,8 @@ package native
 import (
 	"context"
 	"net/http"
-	"net/url"
 
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/table"
 )
 
@@ -16,32 +16,40 @@ type reading struct {
 	write func(ctx context.Context, b *body) error
 }
 
+// handler returns the handler of a call.
+func (h *Handler) handler(c *call) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q, err := c.Parse(r.URL.RawQuery, h.Now())
+		switch {
+		case err != nil:
+			h.fail(w, r, badRequest{err})
+		case c.read != nil:
+			h.read(w, r, c, q)
+		default:
+			c.serve(h, w, r, q)
+		}
+	}
+}
+
 // read serves a call that reads samples:
 //
-//	parameters ──prepare──▶ reading ──▶ a place for the read ──write──▶ answer
-//	                └─ 400, 404             └─ 503                └─ 404, 413, 500
-func (h *Handler) read(prepare func(ctx context.Context, q url.Values) (reading, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		q, err := url.ParseQuery(r.URL.RawQuery)
-		if err != nil {
-			h.fail(w, r, badRequest{err})
-			return
-		}
-		answer, err := prepare(r.Context(), q)
-		if err != nil {
-			h.fail(w, r, err)
-			return
-		}
-		leave, err := h.Reads.Enter(r.Context())
-		if err != nil {
-			h.fail(w, r, err)
-			return
-		}
-		defer leave()
-		b := newBody(w, answer.format)
-		err = answer.write(r.Context(), b)
-		b.Finish(r, h.Log, err, func(err error) { h.fail(w, r, err) })
+//	parameters ──c.read──▶ reading ──▶ a place for the read ──write──▶ answer
+//	               └─ 400, 404            └─ 503                └─ 404, 413, 500
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, c *call, q *openapi.Query) {
+	answer, err := c.read(h, r.Context(), q)
+	if err != nil {
+		h.fail(w, r, err)
+		return
 	}
+	leave, err := h.Reads.Enter(r.Context())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	defer leave()
+	b := newBody(w, answer.format)
+	err = answer.write(r.Context(), b)
+	b.Finish(r, h.Log, err, func(err error) { h.fail(w, r, err) })
 }
 
 // span are the parameters that select samples.
@@ -51,12 +59,10 @@ type span struct {
 	format   table.Format
 }
 
-// span parses the parameters pv or group, from, to and format.
-func (h *Handler) span(ctx context.Context, q url.Values) (s span, err error) {
-	if s.format, err = table.ParseFormat(q.Get("format")); err != nil {
-		return s, badRequest{err}
-	}
-	if s.from, s.to, err = h.rangeOf(q); err != nil {
+// span returns what the parameters pv or group, from, to and format select.
+func (h *Handler) span(ctx context.Context, q *openapi.Query) (s span, err error) {
+	s.format = table.Format(q.Get("format"))
+	if s.from, s.to, err = rangeOf(q); err != nil {
 		return s, err
 	}
 	s.pvs, err = h.selected(ctx, q)

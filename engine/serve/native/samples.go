@@ -3,11 +3,10 @@ package native
 import (
 	"context"
 	"fmt"
-	"net/url"
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/value"
 	"varve.dev/varve/engine/store"
@@ -56,20 +55,14 @@ func newMark(m *store.PVMark) mark {
 //
 // The answer for several PVs is {"pvs":[…]}, with the same for each PV. The parameters align, where and
 // format have other answers: see aligned, filtered and writeLong.
-func (h *Handler) samples(ctx context.Context, q url.Values) (reading, error) {
-	if err := samplesParameters.Check(q); err != nil {
-		return reading{}, badRequest{err}
-	}
+func (h *Handler) samples(ctx context.Context, q *openapi.Query) (reading, error) {
 	switch {
 	case q.Has("align"), q.Has("fill"):
 		return h.aligned(ctx, q)
 	case q.Has("where"):
 		return h.filtered(ctx, q)
 	}
-	n, err := points(q)
-	if err != nil {
-		return reading{}, badRequest{err}
-	}
+	n := q.Int("points")
 	s, err := h.span(ctx, q)
 	switch {
 	case err != nil:
@@ -81,8 +74,6 @@ func (h *Handler) samples(ctx context.Context, q url.Values) (reading, error) {
 	}
 	return reading{s.format, func(ctx context.Context, b *body) error { return h.writeLong(ctx, b, &s) }}, nil
 }
-
-var samplesParameters = request.Known{Once: []string{"from", "to", "points", "format", "group", "align", "fill", "where"}, Repeated: []string{"pv"}}
 
 // writeSamples writes the samples of PVs, or about n points, in JSON.
 func (h *Handler) writeSamples(ctx context.Context, b *body, s *span, n int) error {
@@ -163,21 +154,20 @@ func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int6
 	}}, nil
 }
 
-var marksParameters = request.Known{Once: []string{"pv", "from", "to"}}
-
 // marks answers the marks of a PV in a range.
-func (h *Handler) marks(ctx context.Context, q url.Values) (reading, error) {
-	if err := marksParameters.Check(q); err != nil {
-		return reading{}, badRequest{err}
+func (h *Handler) marks(ctx context.Context, q *openapi.Query) (reading, error) {
+	pv := q.Get("pv")
+	if pv == "" {
+		return reading{}, badRequest{errNoPV}
 	}
-	s, err := h.span(ctx, q)
+	from, to, err := rangeOf(q)
 	return reading{table.JSON, func(ctx context.Context, b *body) error {
-		if err := h.checkKnown(ctx, s.pvs); err != nil {
+		if err := h.checkKnown(ctx, []string{pv}); err != nil {
 			return err
 		}
-		return b.each(s.pvs, false, func(_ int, pv string) error {
+		return b.each([]string{pv}, false, func(int, string) error {
 			b.Buf = append(value.AppendString(append(b.Buf, `{"pv":`...), pv), `,"marks":`...)
-			return h.writeMarks(ctx, b, pv, s.from, s.to, false)
+			return h.writeMarks(ctx, b, pv, from, to, false)
 		})
 	}}, err
 }

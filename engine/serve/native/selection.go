@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 )
 
@@ -20,19 +20,20 @@ const (
 	maxNearest = 3
 )
 
+// errNoPV is the error of a request without a PV.
+var errNoPV = errors.New("parameter pv: the name of a PV is required")
+
 // selected returns the PVs of a request, each once: those of the parameter pv, or those that a group
 // captures.
-func (h *Handler) selected(ctx context.Context, q url.Values) ([]string, error) {
-	pvs := q["pv"]
+func (h *Handler) selected(ctx context.Context, q *openapi.Query) ([]string, error) {
+	pvs := q.All("pv")
 	switch group := q.Get("group"); {
 	case group != "" && len(pvs) > 0:
 		return nil, badRequest{errors.New("parameter group: it cannot be combined with the parameter pv")}
 	case group != "":
 		return h.members(ctx, group)
 	case len(pvs) == 0:
-		return nil, badRequest{errors.New("parameter pv: the name of a PV is required")}
-	case len(pvs) > maxPVs:
-		return nil, badRequest{fmt.Errorf("parameter pv: the request names %d PVs, and may name %d", len(pvs), maxPVs)}
+		return nil, badRequest{errNoPV}
 	}
 	seen := map[string]bool{}
 	var all []string
@@ -80,8 +81,8 @@ func (h *Handler) similar(ctx context.Context, pv string) string {
 }
 
 // rangeOf parses the parameters from and to.
-func (h *Handler) rangeOf(q url.Values) (from, to int64, err error) {
-	if from, to, err = request.Range(q, h.Now()); err != nil {
+func rangeOf(q *openapi.Query) (from, to int64, err error) {
+	if from, to, err = q.Range(); err != nil {
 		err = badRequest{err}
 	}
 	return from, to, err

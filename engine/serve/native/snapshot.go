@@ -5,16 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/value"
 )
-
-var snapshotParameters = request.Known{Once: []string{"at", "group", "format"}, Repeated: []string{"pv"}}
 
 // unknownPV is the cause of no data of a PV that was never captured.
 const unknownPV = "unknown_pv"
@@ -35,16 +32,9 @@ type moment struct {
 //
 // It reads several PVs at a time, and holds only their samples. A PV that was never captured has the
 // cause unknown_pv. The other formats have a table with a row for each PV.
-func (h *Handler) snapshot(ctx context.Context, q url.Values) (reading, error) {
-	if err := snapshotParameters.Check(q); err != nil {
-		return reading{}, badRequest{err}
-	}
-	format, err := table.ParseFormat(q.Get("format"))
-	if err != nil {
-		return reading{}, badRequest{err}
-	}
-	now := h.Now()
-	at, err := request.Time(q, "at", now.UnixNano(), now)
+func (h *Handler) snapshot(ctx context.Context, q *openapi.Query) (reading, error) {
+	format := table.Format(q.Get("format"))
+	at, err := q.Time("at")
 	if err != nil {
 		return reading{}, badRequest{err}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/openapi"
 )
 
 // summary summarizes the channels of one group, or of all groups.
@@ -40,7 +41,7 @@ func (m *summary) add(s *capture.Status) {
 }
 
 // status answers the summary of each group, and their total.
-func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) status(w http.ResponseWriter, r *http.Request, _ *openapi.Query) {
 	total := &summary{States: map[string]int{}}
 	groups := map[string]*summary{}
 	incomplete := ""

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/url"
 	"strings"
 	"time"
 
 	"varve.dev/varve/engine/predicate"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/value"
 )
@@ -25,7 +25,7 @@ type condition struct {
 	text string
 }
 
-func parseWhere(q url.Values) (c condition, err error) {
+func parseWhere(q *openapi.Query) (c condition, err error) {
 	if c.text = q.Get("where"); strings.TrimSpace(c.text) == "" {
 		return c, badRequest{errors.New("parameter where: a condition is required, such as SR:I > 0.5")}
 	}
@@ -57,7 +57,7 @@ func (h *Handler) search(ctx context.Context, c condition, from, to int64) (*pre
 //
 // and for several PVs {"pvs":[…]}. The other formats have a table as writeLong writes it. The sample
 // before the range is not in the answer.
-func (h *Handler) filtered(ctx context.Context, q url.Values) (reading, error) {
+func (h *Handler) filtered(ctx context.Context, q *openapi.Query) (reading, error) {
 	if q.Has("points") {
 		return reading{}, badRequest{errors.New("parameter points: it cannot be combined with the parameter where")}
 	}

@@ -1,0 +1,9 @@
+// Package openapi describes the calls of an HTTP API once, for the server and for its clients:
+//
+//	            ┌─ Call.Parse ──▶ Query: parameters that are known, and in their limits ──▶ handler
+//	[]Call ─────┤
+//	            └─ Document ────▶ OpenAPI 3.1, in JSON
+//
+// A Query panics if a handler reads a parameter that its call does not declare. So the document has
+// every parameter that changes an answer.
+package openapi
