@@ -3,6 +3,7 @@
 //
 //	              ┌─ /retrieval, /mgmt  appliance ──┐
 //	              ├─ /archive-access    jsonaccess  │
+//	              ├─ /prometheus        promapi     │
 //	request ─▶ mux├─ /api/v1            native      ├─▶ query ─▶ store, memory
 //	              ├─ /metrics                       ┘
 //	              ├─ /healthz, /readyz, /

@@ -40,6 +40,10 @@ const page = `<!doctype html>
 <ul>
 <li><a href="/archive-access/api/1.0/archive/">/archive-access/api/1.0/archive/</a>, archive/1/channels-by-pattern/GLOB, archive/1/channels-by-regexp/RE, archive/1/samples/NAME?start=&amp;end=&amp;count= (times in ns since 1970)
 </ul>
+<h2>Prometheus, for Grafana</h2>
+<ul>
+<li>/prometheus/api/v1/query_range?query=NAME&amp;start=&amp;end=&amp;step= and query, labels, series, label values, metadata
+</ul>
 <h2>API of the EPICS Archiver Appliance</h2>
 <ul>
 <li>/retrieval/data/getData.json?pv=NAME&amp;from=&amp;to= and .raw .csv .qw .txt .jplot .svg .mat

@@ -16,6 +16,7 @@ import (
 	"varve.dev/varve/engine/serve/files"
 	"varve.dev/varve/engine/serve/jsonaccess"
 	"varve.dev/varve/engine/serve/native"
+	"varve.dev/varve/engine/serve/promapi"
 	"varve.dev/varve/engine/serve/stream"
 )
 
@@ -78,6 +79,7 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	(&jsonaccess.Handler{
 		Reader: c.Reader, Reads: gate, Name: "Varve", Description: "Varve " + c.Version, Now: c.Now, Log: c.Log,
 	}).Register(mux)
+	(&promapi.Handler{Reader: c.Reader, Reads: gate, Version: c.Version, Now: c.Now, Log: c.Log}).Register(mux)
 	mux.HandleFunc("GET /{$}", c.index)
 }
 
