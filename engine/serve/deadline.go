@@ -36,6 +36,10 @@ func (w *deadlineWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
+// Flush sends what is buffered. The writer that compresses answers finds it only here, and not by
+// Unwrap.
+func (w *deadlineWriter) Flush() { _ = w.conn.Flush() } // an error means that the next write fails, too
+
 // Unwrap returns the wrapped writer. http.ResponseController needs it for access to the
 // connection.
 func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

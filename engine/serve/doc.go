@@ -5,6 +5,7 @@
 //	              ├─ /archive-access    jsonaccess  │
 //	              ├─ /prometheus        promapi     │
 //	request ─▶ mux├─ /api/v1            native      ├─▶ query ─▶ store, memory
+//	              ├─ /api/v1/bins, …    explore     │
 //	              ├─ /metrics                       ┘
 //	              ├─ /healthz, /readyz, /
 //	              └─ /internal: Config.Extra, such as peer

@@ -13,6 +13,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/appliance"
+	"varve.dev/varve/engine/serve/explore"
 	"varve.dev/varve/engine/serve/files"
 	"varve.dev/varve/engine/serve/jsonaccess"
 	"varve.dev/varve/engine/serve/native"
@@ -80,6 +81,7 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 		Reader: c.Reader, Reads: gate, Name: "Varve", Description: "Varve " + c.Version, Now: c.Now, Log: c.Log,
 	}).Register(mux)
 	(&promapi.Handler{Reader: c.Reader, Reads: gate, Version: c.Version, Now: c.Now, Log: c.Log}).Register(mux)
+	explore.New(c.Reader, gate, c.Now, c.Log).Register(mux)
 	mux.HandleFunc("GET /{$}", c.index)
 }
 

@@ -1,0 +1,10 @@
+// Package explore serves what a plot of PVs needs, under /api/v1: columns of bins on a common grid,
+// gaps with their causes, and live updates.
+//
+//	/api/v1/bins ◀── query: few samples as they are, many as bins ──▶ JSON, or binary frames
+//	/api/v1/gaps ◀── query: marks ──▶ times without updates, and losses
+//	/api/v1/live ◀── query: newest samples, again and again ──▶ Server-Sent Events
+//
+// Answers are bounded: in PVs, in bins and samples of each PV, in gaps, and in live streams at a
+// time. An error is {"error": "…"}, as in package native.
+package explore
