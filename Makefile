@@ -104,6 +104,15 @@ manifests: ## Generate the CRDs, the operator's RBAC rules, and the files that d
 	hack/charts.sh
 	$(GO) run ./hack/apiref
 
+# The bundle is committed, so that `go build` needs no Node.
+.PHONY: ui
+ui: ## Build the web UI into the folder that the program embeds; needs Node and npm.
+	hack/ui.sh build
+
+.PHONY: ui-dev
+ui-dev: ## Serve the web UI with reload, against the archive VARVE_URL.
+	hack/ui.sh dev
+
 .PHONY: fmt
 fmt: ## Format the code.
 	gofmt -w $$(git ls-files '*.go')

@@ -29,6 +29,9 @@ for place in $mapped; do
   [[ -e $place ]] || report "the map in CONTRIBUTING.md names $place, which does not exist"
 done
 
+# A build of the web UI needs Node, so this compares hashes.
+hack/ui.sh check || report "the bundle of the web UI is out of date"
+
 # Words of docs, Go comments and chart values.
 git ls-files '*.md' '*.go' '*values.yaml' | grep -v charts/cass-operator/ | xargs "$(hack/tools.sh vale)" --output=line ||
   report "replace these words: docs/glossary.md has the terms"

@@ -7,7 +7,8 @@
 //	request ─▶ mux├─ /api/v1            native      ├─▶ query ─▶ store, memory
 //	              ├─ /api/v1/bins, …    explore     │
 //	              ├─ /metrics                       ┘
-//	              ├─ /healthz, /readyz, /
+//	              ├─ /healthz, /readyz
+//	              ├─ /, /assets         ui
 //	              └─ /internal: Config.Extra, such as peer
 //
 // An engine that does not read the archive serves no read APIs.

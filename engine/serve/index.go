@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// index lists the paths, for people who open the address in a browser.
+// index lists the paths of the APIs. Its links are relative, so that they work behind a path prefix.
 func (c *Config) index(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	fmt.Fprintf(w, page, c.Version)
@@ -16,13 +16,13 @@ const page = `<!doctype html>
 <meta charset="utf-8">
 <title>Varve</title>
 <h1>Varve %s</h1>
-<p>An archiver for EPICS.</p>
+<p>An archiver for EPICS. <a href="../">Plot PVs</a></p>
 <h2>State</h2>
 <ul>
-<li><a href="/api/v1/status">/api/v1/status</a>: channels and samples by group
-<li><a href="/api/v1/channels?limit=20">/api/v1/channels?pv=GLOB&amp;state=&amp;group=&amp;limit=&amp;after=&amp;sort=</a>
-<li><a href="/api/v1/names?limit=20">/api/v1/names?pv=GLOB&amp;limit=&amp;after= or &amp;near=NAME</a>
-<li><a href="/metrics">/metrics</a>, <a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>
+<li><a href="../api/v1/status">/api/v1/status</a>: channels and samples by group
+<li><a href="../api/v1/channels?limit=20">/api/v1/channels?pv=GLOB&amp;state=&amp;group=&amp;limit=&amp;after=&amp;sort=</a>
+<li><a href="../api/v1/names?limit=20">/api/v1/names?pv=GLOB&amp;limit=&amp;after= or &amp;near=NAME</a>
+<li><a href="../metrics">/metrics</a>, <a href="../healthz">/healthz</a>, <a href="../readyz">/readyz</a>
 </ul>
 <h2>Data</h2>
 <ul>
@@ -33,12 +33,15 @@ const page = `<!doctype html>
 <li>/api/v1/intervals?where=NAME&gt;0.5&amp;from=&amp;to=: when a condition holds
 <li>/api/v1/snapshot?pv=NAME&amp;pv=NAME&amp;at= or ?group=NAMESPACE/NAME: values, units and limits at a time
 <li>/api/v1/files?pv=NAME&amp;from=&amp;to=: the days with samples, and /api/v1/files/NAME/2026-01-31.parquet: those of a day
+<li>/api/v1/bins?pv=NAME&amp;pv=NAME&amp;from=&amp;to=&amp;points=1000&amp;samples=2000: few samples as they are, many as bins
+<li>/api/v1/gaps?pv=NAME&amp;pv=NAME&amp;from=&amp;to=: times without updates, and their causes
+<li>/api/v1/live?pv=NAME&amp;pv=NAME: new samples as Server-Sent Events
 <li>/api/v1/marks?pv=NAME&amp;from=&amp;to=: why data is missing
 <li>/api/v1/metadata?pv=NAME&amp;at= or &amp;from=&amp;to=: units, limits and properties over time
 </ul>
 <h2>JSON archive access 1.0</h2>
 <ul>
-<li><a href="/archive-access/api/1.0/archive/">/archive-access/api/1.0/archive/</a>, archive/1/channels-by-pattern/GLOB, archive/1/channels-by-regexp/RE, archive/1/samples/NAME?start=&amp;end=&amp;count= (times in ns since 1970)
+<li><a href="../archive-access/api/1.0/archive/">/archive-access/api/1.0/archive/</a>, archive/1/channels-by-pattern/GLOB, archive/1/channels-by-regexp/RE, archive/1/samples/NAME?start=&amp;end=&amp;count= (times in ns since 1970)
 </ul>
 <h2>Prometheus, for Grafana</h2>
 <ul>
@@ -48,7 +51,7 @@ const page = `<!doctype html>
 <ul>
 <li>/retrieval/data/getData.json?pv=NAME&amp;from=&amp;to= and .raw .csv .qw .txt .jplot .svg .mat
 <li>/retrieval/data/getDataAtTime?pv=NAME,NAME&amp;at=: the values at a time
-<li><a href="/retrieval/bpl/getMatchingPVs?pv=*&amp;limit=20">/retrieval/bpl/getMatchingPVs?pv=GLOB</a>, searchForPVsRegex, getMetadata?pv=NAME, <a href="/retrieval/bpl/getVersion">getVersion</a>
-<li><a href="/mgmt/bpl/getAllPVs?limit=20">/mgmt/bpl/getAllPVs</a>, <a href="/mgmt/bpl/getPVStatus?pv=*&amp;limit=20">getPVStatus</a>, getPVTypeInfo?pv=NAME, getPVDetails?pv=NAME, <a href="/mgmt/bpl/getEventRateReport?limit=20">getEventRateReport</a> and other reports
+<li><a href="../retrieval/bpl/getMatchingPVs?pv=*&amp;limit=20">/retrieval/bpl/getMatchingPVs?pv=GLOB</a>, searchForPVsRegex, getMetadata?pv=NAME, <a href="../retrieval/bpl/getVersion">getVersion</a>
+<li><a href="../mgmt/bpl/getAllPVs?limit=20">/mgmt/bpl/getAllPVs</a>, <a href="../mgmt/bpl/getPVStatus?pv=*&amp;limit=20">getPVStatus</a>, getPVTypeInfo?pv=NAME, getPVDetails?pv=NAME, <a href="../mgmt/bpl/getEventRateReport?limit=20">getEventRateReport</a> and other reports
 </ul>
 `

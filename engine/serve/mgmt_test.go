@@ -149,7 +149,7 @@ func TestOtherPaths(t *testing.T) {
 			t.Errorf("GET %s returns %d %s", path, code, got)
 		}
 	}
-	if code, got := r.get("/"); code != 200 || !strings.Contains(got, "getData.json") {
+	if code, got := r.get("/api/"); code != 200 || !strings.Contains(got, "getData.json") {
 		t.Errorf("the index returns %d %s", code, got)
 	}
 	if code, _ := r.get("/nowhere"); code != 404 {

@@ -19,6 +19,7 @@ import (
 	"varve.dev/varve/engine/serve/native"
 	"varve.dev/varve/engine/serve/promapi"
 	"varve.dev/varve/engine/serve/stream"
+	"varve.dev/varve/engine/serve/ui"
 )
 
 // Config configures a server.
@@ -82,7 +83,8 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	}).Register(mux)
 	(&promapi.Handler{Reader: c.Reader, Reads: gate, Version: c.Version, Now: c.Now, Log: c.Log}).Register(mux)
 	explore.New(c.Reader, gate, c.Now, c.Log).Register(mux)
-	mux.HandleFunc("GET /{$}", c.index)
+	ui.Register(mux)
+	mux.HandleFunc("GET /api/{$}", c.index)
 }
 
 // Bounds of the memory for Parquet files, in bytes. A process that captures admits fewer reads, and

@@ -1,0 +1,66 @@
+package ui
+
+import (
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func get(t *testing.T, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	mux := http.NewServeMux()
+	Register(mux)
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, r)
+	return w
+}
+
+// TestPageNeedsNoOtherHostAndNoInlineScript checks what the Content-Security-Policy and a path prefix
+// require of the page.
+func TestPageNeedsNoOtherHostAndNoInlineScript(t *testing.T) {
+	w := get(t, "/?pv=SR:I")
+	page := w.Body.String()
+	if w.Code != 200 || !strings.Contains(w.Header().Get("Content-Security-Policy"), "script-src 'self';") {
+		t.Fatalf("the page is %d with the headers %v", w.Code, w.Header())
+	}
+	for _, script := range regexp.MustCompile(`(?s)<script([^>]*)>(.*?)</script>`).FindAllStringSubmatch(page, -1) {
+		if script[2] != "" || !strings.Contains(script[1], `src="./assets/`) {
+			t.Errorf("a script is %s", script[0])
+		}
+	}
+	if strings.Contains(page, "<style") || strings.Contains(page, "://") || regexp.MustCompile(`(src|href)="/`).MatchString(page) {
+		t.Errorf("the page has an inline style, an absolute URL or another host:\n%s", page)
+	}
+}
+
+// TestFilesAreCached checks that browsers keep files whose names change with their content, and ask
+// for the page at each visit.
+func TestFilesAreCached(t *testing.T) {
+	w := get(t, "/")
+	if w.Header().Get("Cache-Control") != "no-cache" {
+		t.Errorf("the page has the headers %v", w.Header())
+	}
+	if again := get(t, "/", "If-None-Match", w.Header().Get("ETag")); again.Code != http.StatusNotModified {
+		t.Errorf("an unchanged page returns %d", again.Code)
+	}
+	assets, err := fs.Glob(files, "dist/assets/*")
+	if err != nil || len(assets) < 3 {
+		t.Fatalf("the assets are %v: %v", assets, err)
+	}
+	for _, name := range assets {
+		w := get(t, strings.TrimPrefix(name, "dist"))
+		if w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || w.Header().Get("Content-Type") == "" {
+			t.Errorf("%s is %d with the headers %v", name, w.Code, w.Header())
+		}
+	}
+	if w := get(t, "/assets/none.js"); w.Code != http.StatusNotFound {
+		t.Errorf("a missing file returns %d", w.Code)
+	}
+}

@@ -1,0 +1,117 @@
+// Requests to the archive. URLs are relative to the page, because it may be behind a path prefix.
+
+import { decode, type Series } from "./series";
+
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    /** Seconds after which the request may be repeated, or 0 if that is of no use. */
+    readonly retry: number,
+  ) {
+    super(message);
+  }
+}
+
+export const url = (path: string, q: URLSearchParams) => `api/v1/${path}?${q.toString()}`;
+
+async function get(path: string, q: URLSearchParams, signal?: AbortSignal): Promise<Response> {
+  let res: Response;
+  try {
+    res = await fetch(url(path, q), { signal });
+  } catch (err) {
+    if (signal?.aborted) throw err;
+    throw new ApiError("The archive does not answer.", 0, 3);
+  }
+  if (res.ok) return res;
+  let text = `${res.status} ${res.statusText}`;
+  try {
+    text = ((await res.json()) as { error: string }).error ?? text;
+  } catch {
+    // a proxy answered, not the archive
+  }
+  const retry = Number(res.headers.get("Retry-After") ?? 0);
+  throw new ApiError(text, res.status, retry || (res.status === 429 || res.status >= 502 ? 5 : 0));
+}
+
+const cutOff = () => new ApiError("The archive stopped in the middle of its answer.", 0, 3);
+
+const iso = (ms: number) => new Date(ms).toISOString();
+
+/** readSeries reads a PV for a plot. */
+export async function readSeries(pv: string, lo: number, hi: number, points: number, samples: number, signal: AbortSignal): Promise<Series> {
+  const q = new URLSearchParams({ pv, from: iso(lo), to: iso(hi), points: String(points), samples: String(samples), format: "binary" });
+  const res = await get("bins", q, signal);
+  try {
+    return decode(await res.arrayBuffer());
+  } catch (err) {
+    if (signal.aborted) throw err;
+    throw cutOff();
+  }
+}
+
+export interface Cause {
+  time: string;
+  kind: string;
+  text?: string;
+  writer: string;
+}
+
+export interface Gap {
+  from?: string;
+  to?: string;
+  kind: string;
+  causes?: Cause[];
+  more?: number;
+  writer?: string;
+  text?: string;
+}
+
+export interface Loss {
+  from: string;
+  to?: string;
+  reason: string;
+  count?: number;
+  text?: string;
+  writer: string;
+}
+
+export interface Gaps {
+  gaps: Gap[];
+  losses: Loss[];
+  leftOutFrom?: string;
+}
+
+export async function readGaps(pv: string, lo: number, hi: number, signal: AbortSignal): Promise<Gaps> {
+  const res = await get("gaps", new URLSearchParams({ pv, from: iso(lo), to: iso(hi) }), signal);
+  try {
+    return ((await res.json()) as { pvs: Gaps[] }).pvs[0];
+  } catch (err) {
+    if (signal.aborted) throw err;
+    throw cutOff();
+  }
+}
+
+export interface Names {
+  names: string[];
+  next?: string;
+  /** The names are similar to the text, but do not contain it. */
+  similar?: boolean;
+}
+
+/** search finds names that contain a text, or similar ones if there are none. */
+export async function search(text: string, signal: AbortSignal): Promise<Names> {
+  const pv = /[*?]/.test(text) ? text : `*${text}*`;
+  const found = (await (await get("names", new URLSearchParams({ pv, limit: "100" }), signal)).json()) as Names;
+  if (found.names.length > 0 || /[*?]/.test(text)) return found;
+  const near = (await (await get("names", new URLSearchParams({ near: text, limit: "8" }), signal)).json()) as Names;
+  return { ...near, similar: true };
+}
+
+/** serverOffset returns how much the archive's clock is ahead of the browser's, in ms. */
+export async function serverOffset(): Promise<number> {
+  const res = await fetch("healthz", { cache: "no-store" });
+  const at = Date.parse(res.headers.get("Date") ?? "");
+  const offset = at - Date.now();
+  return Number.isNaN(offset) || Math.abs(offset) < 2000 ? 0 : offset; // the header counts seconds
+}

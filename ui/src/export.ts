@@ -1,0 +1,61 @@
+// Exports what a plot shows: the samples as CSV or Parquet, and the picture as PNG.
+
+import type { Theme, Trace } from "./draw";
+import type { Range } from "./state";
+import { clock, zoneName } from "./time";
+import { url } from "./api";
+
+export function samplesURL(pvs: string[], r: Range, format: string): string {
+  const q = new URLSearchParams();
+  for (const pv of pvs) q.append("pv", pv);
+  q.set("from", new Date(Math.round(r.lo)).toISOString());
+  q.set("to", new Date(Math.round(r.hi)).toISOString());
+  q.set("format", format);
+  return url("samples", q);
+}
+
+export const fileName = (r: Range, ext: string) => `varve-${new Date(r.lo).toISOString().slice(0, 19).replaceAll(":", "")}.${ext}`;
+
+export function curl(pvs: string[], r: Range): string {
+  return `curl '${new URL(samplesURL(pvs, r, "csv"), document.baseURI)}'`;
+}
+
+/** picture draws all lanes with their names into a PNG. */
+export async function picture(lanes: { traces: Trace[]; unit: string }[], r: Range, utc: boolean, theme: Theme): Promise<Blob> {
+  const plots = [...document.querySelectorAll<HTMLCanvasElement>(".lane-plot canvas")];
+  const px = devicePixelRatio;
+  const line = 20 * px;
+  const names = lanes.map((l) => l.traces.length * line + line);
+  const width = Math.max(...plots.map((c) => c.width));
+  const out = document.createElement("canvas");
+  out.width = width;
+  out.height = plots.reduce((h, c, i) => h + c.height + names[i], 2 * line);
+  const ctx = out.getContext("2d")!;
+  ctx.fillStyle = theme.surface;
+  ctx.fillRect(0, 0, out.width, out.height);
+  ctx.textBaseline = "middle";
+  ctx.font = `${13 * px}px system-ui, sans-serif`;
+  ctx.fillStyle = theme.text;
+  ctx.fillText(`${clock(r.lo, utc)}  –  ${clock(r.hi, utc)}  ${zoneName(utc)}`, 16 * px, line);
+  let y = 2 * line;
+  plots.forEach((canvas, i) => {
+    for (const t of lanes[i].traces) {
+      ctx.fillStyle = t.color;
+      ctx.fillRect(16 * px, y + 5 * px, 14 * px, 10 * px);
+      ctx.fillStyle = theme.text;
+      ctx.fillText(t.pv + (lanes[i].unit ? `  (${lanes[i].unit})` : ""), 38 * px, y + line / 2);
+      y += line;
+    }
+    ctx.drawImage(canvas, 0, y);
+    y += canvas.height + line;
+  });
+  return new Promise((done, fail) => out.toBlob((b) => (b ? done(b) : fail(new Error("The picture is too large."))), "image/png"));
+}
+
+export function download(blob: Blob, name: string) {
+  const a = document.createElement("a");
+  a.href = URL.createObjectURL(blob);
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 10_000);
+}

@@ -1,0 +1,203 @@
+// A lane: the plot of the PVs with one unit, beside their values.
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import { draw, type Theme, type Trace } from "./draw";
+import type { Range } from "./state";
+import { statistics } from "./series";
+
+export interface LaneProps {
+  id: string;
+  unit: string;
+  traces: Trace[];
+  range: Range;
+  now: number;
+  utc: boolean;
+  log: boolean;
+  theme: Theme;
+  width: number;
+  height: number;
+  last: boolean;
+  onZoom: (r: Range) => void;
+  onPan: (r: Range, done: boolean) => void;
+  onCursor: (t: number | undefined, x: number, y: number, pv: string | undefined) => void;
+}
+
+// Times on the axis have 24 hours, and dates are as in ISO 8601. A row says from which step on it
+// applies, the format, and what precedes it where a year, a month, a day or a minute begins.
+const day = 86400e3;
+const date = "\n{YYYY}-{MM}-{DD}";
+const times: uPlot.Axis.Values = [
+  [365 * day, "{YYYY}", null, null, null, null, null, null, 1],
+  [28 * day, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+  [day, "{MM}-{DD}", "\n{YYYY}", null, null, null, null, null, 1],
+  [60e3, "{HH}:{mm}", date, null, date, null, null, null, 1],
+  [1e3, "{HH}:{mm}:{ss}", date, null, date, null, null, null, 1],
+  [1, "{ss}.{fff}", date + " {HH}:{mm}", null, date + " {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
+];
+
+/** limits returns the range of the y axis. */
+function limits(p: LaneProps): [number, number] {
+  let lo = Infinity;
+  let hi = -Infinity;
+  for (const t of p.traces) {
+    if (!t.series) continue;
+    const s = statistics(t.series, t.breaks, p.range.lo, p.range.hi);
+    if (s.min < lo) lo = s.min;
+    if (s.max > hi) hi = s.max;
+    if (t.series.kind === "enum") {
+      lo = Math.min(lo, 0);
+      hi = Math.max(hi, (t.series.metadata?.labels?.length ?? 2) - 1);
+    }
+  }
+  if (lo > hi) return [0, 1];
+  if (p.log) return [lo > 0 ? lo / 1.2 : 1e-3, hi > 0 ? hi * 1.2 : 1];
+  const margin = hi > lo ? (hi - lo) * 0.08 : Math.abs(hi) * 0.1 || 1;
+  return [lo - margin, hi + margin];
+}
+
+const labelsOf = (p: LaneProps) => p.traces.find((t) => t.series?.kind === "enum")?.series?.metadata?.labels;
+const noAxis = (p: LaneProps) => p.traces.length > 0 && p.traces.every((t) => t.series?.kind === "text" || t.series?.kind === "other");
+
+function axes(get: () => LaneProps): uPlot.Axis[] {
+  const p = get();
+  const common: uPlot.Axis = {
+    stroke: p.theme.axis, font: `${p.theme.font}px system-ui, sans-serif`,
+    grid: { stroke: p.theme.grid, width: 1 }, ticks: { stroke: p.theme.grid, width: 1, size: 5 },
+  };
+  return [
+    { ...common, size: p.last ? 18 + 2 * p.theme.font : 8, space: 7 * p.theme.font, values: p.last ? times : (_, splits) => splits.map(() => "") },
+    {
+      ...common, size: 7 * p.theme.font, space: 3 * p.theme.font,
+      splits: labelsOf(p) && ((_u, _i, lo, hi) => labelsOf(get())!.map((_, i) => i).filter((i) => i >= lo && i <= hi)),
+      values: (_, splits) => {
+        const labels = labelsOf(get());
+        if (noAxis(get())) return splits.map(() => "");
+        return splits.map((v) => (v === null ? "" : labels ? short(labels[v] ?? String(v)) : format(v)));
+      },
+    },
+  ];
+}
+
+const short = (text: string) => (text.length > 11 ? text.slice(0, 10) + "…" : text);
+const format = (v: number) => {
+  const a = Math.abs(v);
+  if (a !== 0 && (a >= 1e6 || a < 1e-4)) return v.toExponential(2).replace("e+", "e");
+  return String(Number(v.toPrecision(7)));
+};
+
+function options(get: () => LaneProps): uPlot.Options {
+  const p = get();
+  return {
+    width: p.width, height: p.height, ms: 1, legend: { show: false }, padding: [8, 26, 0, 0],
+    tzDate: (t) => (get().utc ? uPlot.tzDate(new Date(t), "Etc/UTC") : new Date(t)),
+    cursor: {
+      sync: { key: "varve", setSeries: false, scales: ["x", null] },
+      drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false,
+    },
+    scales: {
+      x: { time: true, auto: false, range: () => [get().range.lo, get().range.hi] },
+      y: { auto: false, distr: p.log ? 3 : 1, range: () => limits(get()) },
+    },
+    axes: axes(get),
+    series: [{}, { scale: "y" }],
+    hooks: {
+      draw: [(u) => draw(u, get().traces, get().theme, get().now)],
+      setSelect: [
+        (u) => {
+          if (u.select.width < 4) return;
+          const lo = u.posToVal(u.select.left, "x");
+          const hi = u.posToVal(u.select.left + u.select.width, "x");
+          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          get().onZoom({ lo, hi });
+        },
+      ],
+      setCursor: [
+        (u) => {
+          const { left, top } = u.cursor;
+          if (left === undefined || left < 0) return get().onCursor(undefined, 0, 0, undefined);
+          const box = u.over.getBoundingClientRect();
+          const inside = u.cursor.event !== null && u.cursor.event !== undefined && u.over.matches(":hover");
+          const at = Math.floor(((top ?? 0) / box.height) * get().traces.length);
+          get().onCursor(u.posToVal(left, "x"), box.left + left, box.top + (top ?? 0), inside ? get().traces[at]?.pv : undefined);
+        },
+      ],
+    },
+  };
+}
+
+/** movement adds wheel, double click and panning (Shift, or the middle button) to a plot. */
+function movement(u: uPlot, get: () => LaneProps) {
+  const over = u.over;
+  const at = (e: MouseEvent) => (e.clientX - over.getBoundingClientRect().left) / over.clientWidth;
+  over.addEventListener(
+    "wheel",
+    (e) => {
+      e.preventDefault();
+      const { lo, hi } = get().range;
+      if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
+        const by = ((hi - lo) * (e.deltaX || e.deltaY)) / 1000;
+        return get().onPan({ lo: lo + by, hi: hi + by }, false);
+      }
+      const factor = Math.pow(1.0015, Math.max(-400, Math.min(400, e.deltaY)));
+      const t = lo + at(e) * (hi - lo);
+      get().onPan({ lo: t - (t - lo) * factor, hi: t + (hi - t) * factor }, false);
+    },
+    { passive: false },
+  );
+  over.addEventListener("dblclick", () => {
+    const { lo, hi } = get().range;
+    get().onZoom({ lo: lo - (hi - lo) / 2, hi: hi + (hi - lo) / 2 });
+  });
+  over.addEventListener(
+    "mousedown",
+    (e) => {
+      if (!e.shiftKey && e.button !== 1) return;
+      e.preventDefault();
+      e.stopImmediatePropagation();
+      const from = at(e);
+      const { lo, hi } = get().range;
+      const move = (e: MouseEvent) => {
+        const by = (from - at(e)) * (hi - lo);
+        get().onPan({ lo: lo + by, hi: hi + by }, false);
+      };
+      const up = (e: MouseEvent) => {
+        removeEventListener("mousemove", move);
+        removeEventListener("mouseup", up);
+        const by = (from - at(e)) * (hi - lo);
+        get().onPan({ lo: lo + by, hi: hi + by }, true);
+      };
+      addEventListener("mousemove", move);
+      addEventListener("mouseup", up);
+    },
+    { capture: true },
+  );
+}
+
+export function Lane(props: LaneProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | undefined>(undefined);
+  const current = useRef(props);
+  current.current = props;
+  const labels = labelsOf(props)?.join("\n");
+  useLayoutEffect(() => {
+    const get = () => current.current;
+    const u = new uPlot(options(get), [[props.range.lo, props.range.hi], [null, null]], host.current!);
+    movement(u, get);
+    plot.current = u;
+    (host.current as unknown as { plot: unknown }).plot = { u, traces: () => get().traces };
+    return () => u.destroy();
+  }, [props.theme, props.utc, props.log, props.last, labels]);
+  useLayoutEffect(() => {
+    const u = plot.current!;
+    if (u.width !== props.width || u.height !== props.height) u.setSize({ width: props.width, height: props.height });
+    u.batch(() => {
+      u.setData([[props.range.lo, props.range.hi], [null, null]], false);
+      u.setScale("x", { min: props.range.lo, max: props.range.hi });
+      const [min, max] = limits(props);
+      u.setScale("y", { min, max });
+    });
+    u.redraw(false, true);
+  });
+  return <div class="lane-plot" ref={host} data-lane={props.id} data-unit={props.unit} />;
+}

@@ -1,0 +1,84 @@
+// The state of a plot, and its form in the URL:
+//
+//   ?pv=SR:I&pv=SR:U&from=-1h&to=now&utc=1&log=mA
+//
+// from and to are "now", times before now such as -15m, or ISO 8601 in UTC. Everything that the
+// plot shows follows from the URL, so a link shows the same plot.
+
+export interface State {
+  pvs: string[];
+  from: string;
+  to: string;
+  utc: boolean;
+  /** Keys of the lanes with a logarithmic axis. */
+  log: string[];
+}
+
+export interface Range {
+  /** Milliseconds since 1970. */
+  lo: number;
+  hi: number;
+}
+
+/** Shortest and longest range, in ms. */
+export const minSpan = 10;
+export const maxSpan = 200 * 365 * 86400e3;
+const earliest = Date.UTC(1901, 1);
+const latest = Date.UTC(2199, 11);
+
+/** maxPVs is how many PVs a page plots. */
+export const maxPVs = 32;
+
+export function parseState(search: string): State {
+  const q = new URLSearchParams(search);
+  const pvs = [...new Set(q.getAll("pv").map((pv) => pv.trim()).filter(Boolean))].slice(0, maxPVs);
+  let from = q.get("from") ?? "-1h";
+  let to = q.get("to") ?? "now";
+  const r = resolve({ from, to }, Date.now());
+  if (!r) {
+    from = "-1h";
+    to = "now";
+  }
+  return { pvs, from, to, utc: q.get("utc") === "1", log: q.getAll("log") };
+}
+
+export function formatState(s: State): string {
+  const q = new URLSearchParams();
+  for (const pv of s.pvs) q.append("pv", pv);
+  q.set("from", s.from);
+  q.set("to", s.to);
+  if (s.utc) q.set("utc", "1");
+  for (const key of s.log) q.append("log", key);
+  return "?" + q.toString().replaceAll("%3A", ":");
+}
+
+const units: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3, y: 365 * 86400e3 };
+
+/** moment returns the time that a text means, in ms since 1970, or undefined. */
+export function moment(text: string, now: number): number | undefined {
+  text = text.trim();
+  if (text === "now") return now;
+  const m = /^-(\d+(?:\.\d+)?)([smhdwy])$/.exec(text);
+  if (m) return now - Number(m[1]) * units[m[2]];
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?Z$/.test(text)) return undefined;
+  const t = Date.parse(text);
+  return Number.isNaN(t) ? undefined : t;
+}
+
+export function resolve(s: { from: string; to: string }, now: number): Range | undefined {
+  const lo = moment(s.from, now);
+  const hi = moment(s.to, now);
+  if (lo === undefined || hi === undefined || hi - lo < minSpan || lo < earliest || hi > latest) return undefined;
+  return { lo, hi };
+}
+
+/** absolute returns the texts of a range, moved or widened so that the server accepts it. */
+export function absolute(r: Range): { from: string; to: string } {
+  const middle = (r.lo + r.hi) / 2;
+  const half = Math.min(Math.max(r.hi - r.lo, minSpan), maxSpan) / 2;
+  const lo = Math.max(Math.round(middle - half), earliest);
+  const hi = Math.min(Math.max(Math.round(middle + half), lo + minSpan), latest);
+  return { from: new Date(lo).toISOString(), to: new Date(hi).toISOString() };
+}
+
+export const isLive = (s: State) => s.to === "now";
