@@ -156,6 +156,10 @@ test-long: deps ## Run only the tests that take minutes each.
 .PHONY: test-all
 test-all: test test-long ## Run all tests.
 
+.PHONY: ui-test
+ui-test: ## Test the web UI in Chromium, which hack/chromium.sh installs.
+	hack/test.sh $(TESTFLAGS) ./test/ui
+
 .PHONY: e2e
 e2e: image cluster-up ## Run the end-to-end tests on a cluster, which stays up; LABELS=smoke runs some.
 	hack/cluster/e2e.sh $(IMG) $(IMAGE_FILE) "$(LABELS)" $(TESTFLAGS)
