@@ -155,7 +155,7 @@ func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int6
 }
 
 // marks answers the marks of a PV in a range.
-func (h *Handler) marks(ctx context.Context, q *openapi.Query) (reading, error) {
+func (h *Handler) marks(_ context.Context, q *openapi.Query) (reading, error) {
 	pv := q.Get("pv")
 	if pv == "" {
 		return reading{}, badRequest{errNoPV}

@@ -18,7 +18,9 @@ func Number(description string) Schema { return described("number", description)
 func Whole(description string) Schema { return described("integer", description) }
 
 // Any returns the schema of a value of any type.
-func Any(description string) Schema { return Schema{"description": description} }
+func Any(description string) Schema {
+	return Schema{"type": []string{"array", "boolean", "null", "number", "object", "string"}, "description": description}
+}
 
 func described(kind, description string) Schema {
 	s := Schema{"type": kind}

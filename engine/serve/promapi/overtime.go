@@ -74,16 +74,8 @@ func (h *Handler) overTime(ctx context.Context, pv string, e *expression, g grid
 	}
 	var lost query.Losses
 	for _, part := range spans {
-		bins, err := h.Reader.Bins(ctx, pv, part.from, part.to-1, 0, query.BinOptions{Width: part.width, Empty: true, First: true, Lost: &lost})
-		if err != nil {
+		if err := h.addBins(ctx, pv, part, windows, e.window, g, &s.until, &lost); err != nil {
 			return s, err
-		}
-		s.until = min(s.until, bins.CompleteUntil)
-		for b, err := range bins.All {
-			if err != nil {
-				return s, err
-			}
-			addBin(windows, b, part.width, e.window, g)
 		}
 	}
 	s.lost = lost.Count()
@@ -102,6 +94,22 @@ func (h *Handler) overTime(ctx context.Context, pv string, e *expression, g grid
 		}
 	}
 	return s, err
+}
+
+// addBins adds the bins of a span to the windows that have them.
+func (h *Handler) addBins(ctx context.Context, pv string, part span, windows []window, length int64, g grid, until *int64, lost *query.Losses) error {
+	bins, err := h.Reader.Bins(ctx, pv, part.from, part.to-1, 0, query.BinOptions{Width: part.width, Empty: true, First: true, Lost: lost})
+	if err != nil {
+		return err
+	}
+	*until = min(*until, bins.CompleteUntil)
+	for b, err := range bins.All {
+		if err != nil {
+			return err
+		}
+		addBin(windows, b, part.width, length, g)
+	}
+	return nil
 }
 
 // addBin adds a bin to the windows that have it.
