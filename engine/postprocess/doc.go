@@ -26,14 +26,19 @@
 //     count is 0 instead. Post-processors whose names end in Sample, such as meanSample, leave
 //     out empty bins.
 //   - Statistics ignore NaN. A bin with only NaN gives NaN, and a count of 0.
+//   - A mean or a root mean square with an infinite number is infinite; a mean of +Inf and -Inf is
+//     NaN. Statistics of the deviations from an infinite mean are NaN, as in IEEE 754 and NumPy, unless
+//     the number is alone in its bin.
 //   - An enumeration counts as the number of its state, and an array as its first element.
 //     Strings and structures are not numbers: Accepts refuses them where numbers are needed.
 //     Apply skips them where the type of a PV changed within the range.
 //
-// There are four differences. Samples of equal time all count, because the archive keeps
+// There are six differences. Samples of equal time all count, because the archive keeps
 // them all. A sample before the range never counts in the first bin, and keeps its
 // severity. caplotbinning keeps nanoseconds. loess counts time from the middle of the
-// bin; the Appliance uses seconds since 1970 and loses digits.
+// bin; the Appliance uses seconds since 1970 and loses digits. It fits each line to the nearest
+// samples, where Commons Math may lag behind a change of the sample rate. For flyers and
+// ignoreflyers, infinite samples are flyers; the Appliance loses all samples of their bin.
 //
 // # Cost
 //

@@ -3,12 +3,14 @@ package postprocess
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"varve.dev/varve/engine/sample"
 )
 
 // flyers yields the samples that are further from the mean of their bin than a number of
-// standard deviations, or all other samples. It never yields NaN.
+// standard deviations, or all other samples. Infinite samples are further, and do not count in the
+// mean and the deviation. It never yields NaN.
 type flyers struct {
 	out   *output
 	bins  bins
@@ -16,8 +18,9 @@ type flyers struct {
 	away  bool    // yield the samples beyond the limit, not the others
 	text  string  // of the post-processor
 
-	in      int64      // the current bin
-	held    sample.Run // samples of the current bin
+	in      int64         // the current bin
+	held    []*sample.Run // samples of the current bin, of one type each
+	size    int           // bytes of held
 	moments moments
 	scratch []float64
 }
@@ -36,16 +39,14 @@ func (f *flyers) add(r *sample.Run) error {
 	}
 	for i := 0; i < r.Len() && !f.out.ended; {
 		n, end := f.bins.segment(r, i)
-		if n != f.in || r.Type != f.held.Type {
+		if n != f.in {
 			f.writeBin()
 			f.in = n
-			f.held.Reset(r.Type)
 		}
-		f.held.AppendRange(r, i, end)
-		if f.held.Size() > maxHeld {
+		if f.hold(r, i, end); f.size > maxHeld {
 			return fmt.Errorf("post-processor %s needs more than %d MiB for one bin: %w", f.text, maxHeld>>20, ErrBound)
 		}
-		f.scratch = appendNumbers(f.scratch[:0], r, i, end)
+		f.scratch = slices.DeleteFunc(appendNumbers(f.scratch[:0], r, i, end), func(v float64) bool { return math.IsInf(v, 0) })
 		if len(f.scratch) > 0 {
 			m := momentsOf(f.scratch, toVariance, false)
 			f.moments.join(&m)
@@ -55,16 +56,30 @@ func (f *flyers) add(r *sample.Run) error {
 	return nil
 }
 
+// hold holds samples i to j (exclusive) of a run until the bin ends.
+func (f *flyers) hold(r *sample.Run, i, j int) {
+	k := len(f.held) - 1
+	if k < 0 || f.held[k].Type != r.Type {
+		f.held = append(f.held, &sample.Run{Type: r.Type})
+		k++
+	}
+	before := f.held[k].Size()
+	f.held[k].AppendRange(r, i, j)
+	f.size += f.held[k].Size() - before
+}
+
 // writeBin writes the samples of the current bin that pass.
 func (f *flyers) writeBin() {
 	limit := f.limit * math.Sqrt(f.moments.variance())
-	for i := range f.held.Len() {
-		off := math.Abs(number(&f.held, i) - f.moments.mean)
-		if f.away && off > limit || !f.away && off <= limit {
-			f.out.copy(&f.held, i, i+1)
+	for _, r := range f.held {
+		for i := range r.Len() {
+			v := number(r, i)
+			if !math.IsNaN(v) && f.away == (math.IsInf(v, 0) || math.Abs(v-f.moments.mean) > limit) {
+				f.out.copy(r, i, i+1)
+			}
 		}
 	}
-	f.held.Reset(f.held.Type)
+	f.held, f.size = f.held[:0], 0
 	f.moments = noMoments()
 }
 

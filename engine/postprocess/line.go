@@ -36,5 +36,8 @@ func (l *line) at(t int64) float64 {
 		return l.v0
 	}
 	part := float64(t-l.t0) / float64(l.t1-l.t0)
-	return l.v0 + part*(l.v1-l.v0)
+	if rise := l.v1 - l.v0; finite(rise) {
+		return l.v0 + part*rise
+	}
+	return (1-part)*l.v0 + part*l.v1 // infinite if one of them is
 }

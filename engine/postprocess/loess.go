@@ -15,7 +15,8 @@ const (
 
 // loessOf smooths the samples of a bin by LOESS (Cleveland 1979) and interpolates at the
 // middle of the bin by a natural cubic spline. If the middle is not between samples, or
-// if there are fewer than 7 samples, the result is the first sample.
+// if there are fewer than 7 samples, the result is the first sample. Otherwise it is NaN if a
+// sample is infinite.
 func loessOf(dst []float64, b *bin) ([]float64, error) {
 	if len(b.values) == 0 {
 		return append(dst, math.NaN()), nil
@@ -28,7 +29,10 @@ func loessOf(dst []float64, b *bin) ([]float64, error) {
 	if k := int(loessBandwidth * float64(len(x))); k < 2 || x[0] > 0 || x[len(x)-1] < 0 {
 		return append(dst, first), nil
 	}
-	return append(dst, spline(x, smooth(x, y), 0)), nil
+	if !slices.ContainsFunc(b.values, func(v float64) bool { return !finite(v) }) {
+		return append(dst, spline(x, smooth(x, y), 0)), nil
+	}
+	return append(dst, math.NaN()), nil
 }
 
 // rising returns times in s and their values. If several samples have the same time, it
@@ -71,27 +75,29 @@ func smooth(x, y []float64) []float64 {
 // Samples far from that place weigh less, and the farthest ones weigh nothing.
 func localLine(xs, ys, weight []float64, at float64) float64 {
 	reach := max(at-xs[0], xs[len(xs)-1]-at)
-	var w, wx, wy, wxx, wxy float64
-	for k, x := range xs {
-		dx := x - at // large sums of x would lose digits
-		d := math.Abs(dx) / reach
+	weigh := func(k int) float64 {
+		d := math.Abs(xs[k]-at) / reach
 		t := 1 - d*d*d
-		p := t * t * t * weight[k]
-		w += p
-		wx += p * dx
-		wy += p * ys[k]
-		wxx += p * dx * dx
-		wxy += p * dx * ys[k]
+		return t * t * t * weight[k]
+	}
+	var w, mx, my float64
+	for k, x := range xs {
+		p := weigh(k)
+		w, mx, my = w+p, mx+p*(x-at), my+p*ys[k] // large sums of x would lose digits
 	}
 	if w == 0 { // all are outliers
 		return ys[len(ys)/2]
 	}
-	mx, my := wx/w, wy/w
-	spread := wxx/w - mx*mx
-	if math.Sqrt(math.Abs(spread)) < loessAccuracy {
+	mx, my = mx/w, my/w
+	var sxx, sxy float64 // sums of deviations, which do not cancel each other
+	for k, x := range xs {
+		p, d := weigh(k)/w, x-at-mx
+		sxx, sxy = sxx+p*d*d, sxy+p*d*(ys[k]-my)
+	}
+	if math.Sqrt(sxx) < loessAccuracy {
 		return my
 	}
-	return my - (wxy/w-mx*my)/spread*mx
+	return my - sxy/sxx*mx
 }
 
 // reweigh gives less weight to samples that are far off, by bisquares of six times the

@@ -11,7 +11,8 @@ const (
 	toKurtosis order = 4
 )
 
-// moments are the mean of n numbers and the sums of powers of their deviations from it.
+// moments are the mean of n numbers and the sums of powers of their deviations from it. If one of
+// several numbers is infinite, the mean is infinite, or NaN, and the sums are NaN.
 type moments struct {
 	n              float64
 	mean           float64
@@ -111,6 +112,9 @@ func (m *moments) join(o *moments) {
 	a, b := m.n, o.n
 	n := a + b
 	d := o.mean - m.mean
+	if !finite(m.mean) || !finite(o.mean) {
+		m.m2, m.m3, m.m4 = math.NaN(), math.NaN(), math.NaN() // as for all numbers at once
+	}
 	m.m4 += o.m4 + d*d*d*d*a*b*(a*a-a*b+b*b)/(n*n*n) + 6*d*d*(a*a*o.m2+b*b*m.m2)/(n*n) + 4*d*(a*o.m3-b*m.m3)/n
 	m.m3 += o.m3 + d*d*d*a*b*(a-b)/(n*n) + 3*d*(a*o.m2-b*m.m2)/n
 	m.m2 += o.m2 + d*d*a*b/n
@@ -122,6 +126,14 @@ func (m *moments) join(o *moments) {
 	m.n = n
 	m.last = o.last
 	m.min, m.max = min(m.min, o.min), max(m.max, o.max)
+}
+
+// rms returns the root of the mean square, also if a square exceeds the range of float64.
+func (m *moments) rms() float64 {
+	if m.n > 0 && !finite(m.mean) {
+		return math.Inf(1) // the mean of +Inf and -Inf is NaN
+	}
+	return math.Hypot(m.mean, math.Sqrt(m.m2/m.n))
 }
 
 // variance returns the sample variance. It is 0 for one number, and NaN for none.

@@ -54,3 +54,5 @@ func worst(tags []sample.Tag) sample.Severity {
 	}
 	return sev
 }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

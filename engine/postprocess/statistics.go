@@ -38,7 +38,7 @@ var statistics = [...]statistic{
 	one("std", toVariance, (*bin).std),
 	one("variance", toVariance, func(b *bin) float64 { return b.variance() }),
 	one("popvariance", toVariance, func(b *bin) float64 { return b.m2 / b.n }),
-	one("rms", toVariance, func(b *bin) float64 { return math.Sqrt(b.mean*b.mean + b.m2/b.n) }),
+	one("rms", toVariance, func(b *bin) float64 { return b.rms() }),
 	one("jitter", toVariance, func(b *bin) float64 { return b.std() / b.mean }),
 	one("skewness", toKurtosis, skewness),
 	one("kurtosis", toKurtosis, kurtosis),
