@@ -169,6 +169,16 @@ func (f *Func) Points() (n int, ok bool) {
 	return int(f.args[0]), true
 }
 
+// Statistic returns the name of the statistic that the post-processor yields for each bin, such as mean
+// for meanSample_600, and the width of a bin in ns. The name is empty if the result is something else, or
+// if the width depends on the range.
+func (f *Func) Statistic() (name string, width int64) {
+	if f.stat == nil || f.stat.points {
+		return "", 0
+	}
+	return f.stat.name, int64(f.args[0]) * 1e9
+}
+
 // Fills reports whether the result has a value for empty bins.
 func (f *Func) Fills() bool { return f.fills }
 

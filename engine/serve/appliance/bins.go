@@ -2,7 +2,6 @@ package appliance
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"iter"
 	"math"
@@ -14,7 +13,7 @@ import (
 )
 
 // manySamples is the number of samples from which the post-processors optimized and ncount use
-// stored bins, if there are any.
+// stored bins, if there are any, although no sample has expired.
 const manySamples = 1 << 20
 
 // reduced is the result of a post-processor. runs is nil if it was not computed.
@@ -23,13 +22,25 @@ type reduced struct {
 	until int64
 }
 
+// apply computes the result of a post-processor from rollups where samples have expired, or where
+// there are very many. Otherwise runs is nil, and the post-processor works on samples.
+func (h *Handler) apply(ctx context.Context, pv string, op *postprocess.Func, r timeRange, lost *query.Losses) (out reduced, err error) {
+	until, err := h.Reader.ExpiredUntil(ctx, pv)
+	if err != nil {
+		return out, failed(pv, err)
+	}
+	if out, err = h.applyToExpired(ctx, pv, op, r, until, lost); err != nil || out.runs != nil {
+		return out, err
+	}
+	return h.applyToBins(ctx, pv, op, r, until > r.from, lost)
+}
+
 // applyToBins computes optimized and ncount from stored bins, if the range has many
-// samples and such bins exist. Otherwise these post-processors work on samples, as all
-// others do.
-func (h *Handler) applyToBins(ctx context.Context, pv string, op *postprocess.Func, r timeRange, lost *query.Losses) (out reduced, err error) {
+// samples or some have expired, and such bins exist.
+func (h *Handler) applyToBins(ctx context.Context, pv string, op *postprocess.Func, r timeRange, expired bool, lost *query.Losses) (out reduced, err error) {
 	if op.IsCount() {
 		n, err := h.Reader.Count(ctx, pv, r.from, r.to, lost)
-		if err == nil && n.Stored && n.N >= manySamples {
+		if err == nil && n.Stored && (expired || n.N >= manySamples) {
 			out = reduced{counted(r.from, n.N), n.CompleteUntil}
 		}
 		return out, failed(pv, err)
@@ -39,11 +50,11 @@ func (h *Handler) applyToBins(ctx context.Context, pv string, op *postprocess.Fu
 		return out, nil
 	}
 	bins, err := h.Reader.Bins(ctx, pv, r.from, r.to, points, query.BinOptions{Empty: op.Fills(), Lost: lost})
-	if err != nil || !bins.Stored {
+	if err != nil || !bins.Stored && !expired {
 		return out, failed(pv, err)
 	}
-	run, n, err := optimized(bins.All)
-	if err == nil && n >= max(manySamples, uint64(points)) {
+	run, n, err := optimized(bins.All, expired)
+	if err == nil && (expired && run.Len() > 0 || n >= max(manySamples, uint64(points))) {
 		out = reduced{func(yield func(*sample.Run, error) bool) { yield(run, nil) }, bins.CompleteUntil}
 	}
 	return out, failed(pv, err)
@@ -67,19 +78,21 @@ func counted(from int64, n uint64) iter.Seq2[*sample.Run, error] {
 
 // optimized converts bins to the result of the post-processor optimized: mean, std, min, max
 // and count, with the time of the middle of the bin. It returns the number of samples in all
-// bins, or 0 if not all of them are numbers.
-func optimized(bins iter.Seq2[*rollup.Bin, error]) (out *sample.Run, n uint64, err error) {
+// bins. If not all bins are numbers, it leaves out the others, or returns 0.
+func optimized(bins iter.Seq2[*rollup.Bin, error], others bool) (out *sample.Run, n uint64, err error) {
 	out = &sample.Run{Type: sample.Float64.Array()}
 	for b, err := range bins {
-		if err != nil || b.Kind != rollup.Number || b.Changed {
+		if err != nil {
 			return nil, 0, err
 		}
-		n += b.Count
-		value := make([]byte, 0, 40)
-		for _, v := range [...]float64{b.Mean, b.Std, b.Min, b.Max, float64(b.Count)} {
-			value = binary.LittleEndian.AppendUint64(value, math.Float64bits(v))
+		if b.Kind != rollup.Number || b.Changed {
+			if others {
+				continue
+			}
+			return out, 0, nil
 		}
-		out.Append(&sample.Sample{Time: b.Start + b.Width/2, Tag: sample.MakeTag(b.Severity, 0), Bytes: value})
+		n += b.Count
+		appendNumbers(out, b, ofBin["stats"](b))
 	}
 	return out, n, nil
 }

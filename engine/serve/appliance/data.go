@@ -185,7 +185,7 @@ func (h *Handler) readRange(ctx context.Context, s *series, t *target, r timeRan
 	runs, until := read.All, read.CompleteUntil
 	if t.op != nil {
 		runs = t.op.Apply(runs, r.from, r.to)
-		stored, err := h.applyToBins(ctx, t.pv, t.op, r, &s.lost)
+		stored, err := h.apply(ctx, t.pv, t.op, r, &s.lost)
 		if err != nil {
 			return nil, err
 		}

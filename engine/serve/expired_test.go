@@ -1,0 +1,75 @@
+package serve
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/store"
+)
+
+// TestRollupsAnswerWhereSamplesHaveExpired checks that post-processors read rollups where the raw samples
+// of a slow PV have expired, and samples where they have not.
+func TestRollupsAnswerWhereSamplesHaveExpired(t *testing.T) {
+	r := newRig(t)
+	// Hours on the tier 1d in 2020 have expired by any clock, until the end of their span.
+	from := time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC).UnixNano()
+	expired := store.Hour.Of(from).In(store.Keep1d)
+	until := expired.Span().Last().End()
+	r.rollUp("X", store.LevelOf(time.Minute, store.Forever), ramp(from, 3601)) // the last bin is not complete
+	r.check(r.store.AddChannel(t.Context(), store.Channel{PV: "X", Starts: []store.Bucket{expired}}))
+	r.put("X", ramp(until+60*second, 1200), 1)
+	type event struct {
+		Secs int64
+		Val  any
+	}
+	read := func(op string, from, to int64) (data []event) {
+		t.Helper()
+		format := func(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339) }
+		code, text := r.get("/retrieval/data/getData.json?pv=" + op + "(X)&from=" + format(from) + "&to=" + format(to))
+		var got []struct{ Data []event }
+		if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 || len(got) > 1 {
+			t.Fatalf("%s returns %d %s: %v", op, code, text, err)
+		}
+		if len(got) == 0 {
+			return nil
+		}
+		return got[0].Data
+	}
+	for op, first := range map[string]float64{"meanSample_600": 299.5, "minSample_600": 0, "maxSample_600": 599, "countSample_600": 600} {
+		got := read(op, from, until+20*60*second)
+		if len(got) != 9 || got[0] != (event{from/second + 300, first}) || got[5].Secs != from/second+3300 {
+			t.Fatalf("%s returns %v", op, got)
+		}
+		for i, e := range got[6:] { // the bins of samples, which begin a minute after the end of the expired ones
+			if e.Secs != until/second+int64(i)*600+300 || op == "countSample_600" && e.Val != []float64{540, 600, 1}[i] {
+				t.Errorf("%s: bin %d of samples is %v", op, i, e)
+			}
+		}
+	}
+	std := read("std_600", from, from+3599*second)
+	if v, ok := std[0].Val.(float64); len(std) != 6 || !ok || math.Abs(v-math.Sqrt((600*600-1)/12.0)) > 1e-3 {
+		t.Errorf("std_600 returns %v", std)
+	}
+	if got := read("meanSample_90", from, until+20*60*second); len(got) == 0 || got[0].Secs < until/second {
+		t.Errorf("bins of 90 s, which rollups of a minute cannot answer, are %v", got)
+	}
+	for points, want := range map[string]int{"optimized_6": 7, "optimizedSample_6": 7, "optimized_1000": 60} {
+		got := read(points, from, from+3599*second)
+		total := 0.0
+		for _, e := range got {
+			v, ok := e.Val.([]any)
+			if !ok || len(v) != 5 {
+				t.Fatalf("%s returns %v", points, e)
+			}
+			total += v[4].(float64)
+		}
+		if len(got) != want || total != 3600 {
+			t.Errorf("%s returns %d bins of %v samples: %v", points, len(got), total, got)
+		}
+	}
+	if got := read("mean_600", from, until+20*60*second); len(got) != int((until-from)/(600*second))+3 || got[6].Val != 3599.0 {
+		t.Errorf("mean_600, which repeats the last value in empty bins, returns %d bins", len(got))
+	}
+}
