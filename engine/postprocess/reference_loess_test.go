@@ -50,6 +50,19 @@ func smoothed(in []plain, at int64) float64 {
 	return cubic(x, fit)
 }
 
+// unstable reports whether rounding decides about a smoothed value: it changes if the last digits of the
+// samples do. A line through samples that are close to each other, continued far beyond them, does so.
+func unstable(in []plain, at int64, v float64) bool {
+	largest := 0.0
+	changed := slices.Clone(in)
+	for i, p := range in {
+		x := p.v[0]
+		changed[i].v = []float64{x * (1 + 1e-13*float64(i%3-1))}
+		largest = max(largest, math.Abs(x))
+	}
+	return math.Abs(smoothed(changed, at)-v) > 1e-8*largest
+}
+
 // fitted returns the value at sample i of the line through the k samples nearest to it.
 func fitted(x, y, weight []float64, i, k int) float64 {
 	first := 0

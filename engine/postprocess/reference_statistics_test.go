@@ -94,6 +94,7 @@ func statisticOf(name string, in []plain, middle int64, held float64) (v []float
 		v = []float64{between(numbersOf(in, true), middle)}
 	case "loess":
 		v = []float64{smoothed(numbersOf(in, true), middle)}
+		rounding = unstable(numbersOf(in, true), middle, v[0])
 	case "errorbar":
 		v = []float64{m.mean, std}
 	case "stats", "optimized":
