@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/varve/engine/checksum"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -178,6 +179,51 @@ func TestAnyChangeOfATileIsDetected(t *testing.T) {
 			t.Errorf("with bit %d changed: %v", i, err)
 		}
 		blob[i/8] ^= 1 << (i % 8)
+	}
+}
+
+// TestDamagedTilesWithoutChecksum truncates blobs of version 1 at each byte, and changes each of
+// their bits. A change may give another tile, but it must be one that can be stored.
+func TestDamagedTilesWithoutChecksum(t *testing.T) {
+	l := store.LevelOf(time.Second, store.Forever)
+	for seed := range uint64(5) {
+		all := randomSamples(rand.New(rand.NewPCG(seed, 5)), 20)
+		canonical(all)
+		tiles := tilesOf(l, modelBins(all, int64(l.Every())))
+		for _, tile := range append(tiles[:min(len(tiles), 4)], goldenTile()) {
+			blob := Append(nil, tile)
+			blob = blob[:len(blob)-checksum.Size]
+			blob[0] = firstVersion
+			for n := range blob {
+				if err := Decode(new(Tile), row(tile, blob[:n])); !errors.Is(err, ErrCorrupt) {
+					t.Fatalf("the first %d of %d bytes decode with the error %v", n, len(blob), err)
+				}
+			}
+			for i := range 8 * len(blob) {
+				blob[i/8] ^= 1 << (i % 8)
+				decodesSafely(t, tile, blob)
+				blob[i/8] ^= 1 << (i % 8)
+			}
+		}
+	}
+}
+
+// decodesSafely fails the test if a blob decodes into a tile that is not the same after it is
+// encoded again.
+func decodesSafely(t *testing.T, tile *Tile, blob []byte) {
+	t.Helper()
+	first, second := new(Tile), new(Tile)
+	if err := Decode(first, row(tile, blob)); err != nil {
+		if !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("a damaged tile decodes with the error %v", err)
+		}
+		return
+	}
+	if err := Decode(second, row(tile, Append(nil, first))); err != nil {
+		t.Fatalf("a tile from a damaged blob cannot be read again: %v\n%x", err, blob)
+	}
+	if d := difference(second, first); d != "" {
+		t.Fatalf("a tile from a damaged blob changes when it is stored: %s\n%x", d, blob)
 	}
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -86,6 +87,36 @@ func TestPendingIsClosedBeforeItIsOpen(t *testing.T) {
 		}
 		if err := p.Close(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestPendingRefusesEveryCallUntilItIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := OpenLater(func(ctx context.Context) (Store, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, error.Error)
+		defer p.Close()
+		for m := range reflect.TypeFor[Store]().Methods() {
+			if m.Name == "Close" {
+				continue
+			}
+			method := reflect.ValueOf(p).MethodByName(m.Name)
+			args := []reflect.Value{reflect.ValueOf(t.Context())}
+			for i := 1; i < method.Type().NumIn() && !(method.Type().IsVariadic() && i == method.Type().NumIn()-1); i++ {
+				args = append(args, reflect.Zero(method.Type().In(i)))
+			}
+			results := method.Call(args)
+			err, _ := results[len(results)-1].Interface().(error)
+			if results[0].Kind() == reflect.Func {
+				for _, last := range results[0].Seq2() {
+					err, _ = last.Interface().(error)
+				}
+			}
+			if !errors.Is(err, ErrNotOpen) {
+				t.Errorf("%s returns %v", m.Name, err)
+			}
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package request
 
 import (
+	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -117,4 +119,21 @@ func FuzzRange(f *testing.F) {
 		_, _ = Limit(q, 0)
 		Glob(q.Get("pv"))(q.Get("pv"))
 	})
+}
+
+func TestCodesOfRefusedRequests(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		want  int
+		retry bool
+	}{
+		{errors.New("parameter from: not a time"), http.StatusBadRequest, false},
+		{BodyError{Code: http.StatusRequestEntityTooLarge}, http.StatusRequestEntityTooLarge, false},
+		{BodyError{Code: http.StatusServiceUnavailable}, http.StatusServiceUnavailable, true},
+	} {
+		h := http.Header{}
+		if got := BadCode(h, c.err); got != c.want || (h.Get("Retry-After") != "") != c.retry {
+			t.Errorf("%v: %d with headers %v", c.err, got, h)
+		}
+	}
 }
