@@ -46,7 +46,7 @@ func TestGetWritesFiles(t *testing.T) {
 		_, _, err := varve(t, strings.Fields("get "+strings.ReplaceAll(args, "DIR", dir)+" --from 2026-01-01T00:00Z --to 2026-01-01T00:00:09Z")...)
 		return err
 	}
-	for _, args := range []string{"A B --file DIR/a.parquet", "A -f DIR/b.arrow", "A --format parquet -f DIR/c", "A -f DIR/d.csv", "A -o arrow -f DIR/a.parquet.csv"} {
+	for _, args := range []string{"A B --file DIR/a.parquet", "A -f DIR/b.arrow", "A --format parquet -f DIR/c", "A -f DIR/d.csv", "A -o arrow -f DIR/a.parquet.csv", "A B --align 1s -f DIR/e.arrow", "A --where B>3 -f DIR/f.arrow"} {
 		if err := get(args); err != nil {
 			t.Errorf("get %s: %v", args, err)
 		}
@@ -71,10 +71,16 @@ func TestGetWritesFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for name, column := range map[string]string{"e.arrow": "B", "f.arrow": "value"} {
+		in, err := ipc.NewReader(bytes.NewReader(read(name)))
+		if err != nil || !in.Next() || in.RecordBatch().NumRows() == 0 || !in.Schema().HasField(column) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if text := string(read("d.csv")); strings.Count(text, "\r\n") != 11 {
 		t.Errorf("the CSV is %s", text)
 	}
-	if names := filesIn(t, dir); names != "a.parquet a.parquet.csv b.arrow c d.csv" {
+	if names := filesIn(t, dir); names != "a.parquet a.parquet.csv b.arrow c d.csv e.arrow f.arrow" {
 		t.Errorf("the files are %s", names)
 	}
 	for args, says := range map[string]string{
@@ -82,7 +88,6 @@ func TestGetWritesFiles(t *testing.T) {
 		"A -f DIR":                               "is no regular file",
 		"A -f DIR/none/a.csv":                    "--file: open",
 		"mean_60(A) --file DIR/x.parquet":        "--format parquet has stored samples",
-		"A --align 1s --file DIR/x.arrow":        "parameter format",
 		"AA --file DIR/x.arrow":                  "unknown PV AA",
 		"A --format parkett --file DIR/x.arrow":  "the formats are table, csv, json, arrow, parquet",
 		"A B --file DIR/x.arrow --where A>B>C>D": "parameter where",

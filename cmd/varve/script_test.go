@@ -130,7 +130,7 @@ var script = []step{
 	fails("get avg_1(SIM:SINE:0001)", `unknown post-processor "avg"; the known post-processors are .*mean, `),
 	fails("get mean_x(SIM:SINE:0001)", `width in seconds "x" is not a whole number`),
 	fails("get mean_1(SIM:SINE:0001) --last 3", `--last and --at read stored samples`),
-	fails("get SIM:SINE:0001 --format arrow", `"arrow" for "-o, --format" flag: the formats are table, csv, json`),
+	fails("get SIM:SINE:0001 --format excel", `"excel" for "-o, --format" flag: the formats are table, csv, json, arrow, parquet`),
 
 	// Status.
 	works("status", `(?m)^default/sim-monitor +60 +`),
