@@ -48,17 +48,16 @@ func (c *circuit) handleChecked(s *slot, h *proto.Header, payload []byte) {
 	if s.text {
 		c.sample.Bytes = proto.Text(c.sample.Bytes)
 	}
-	if !s.sink.Checked(&c.sample) {
-		c.client.kernel.CountCheck(client.CheckSame)
-		return
-	}
-	c.client.kernel.CountCheck(client.CheckChanged)
 	last := s.ch.Since
 	if s.seen > 0 {
 		last = c.began.Add(time.Duration(s.seen-1) * time.Second)
 	}
+	if !s.sink.Checked(&c.sample, last.UnixNano()) {
+		c.client.kernel.CountCheck(client.CheckSame)
+		return
+	}
+	c.client.kernel.CountCheck(client.CheckChanged)
 	c.client.kernel.Warnings().Warn("a value has changed without an update; subscribing again", "pv", s.ch.Name(), "server", c.Server, "last_update", last)
-	s.sink.Suspect(last.UnixNano(), c.now.UnixNano())
 	s.check = client.CheckRenewed
 	c.Send(func(dst []byte) []byte {
 		dst = proto.AppendEventCancel(dst, s.event, c.requestCount(s), s.sid, h.P2)

@@ -72,6 +72,7 @@ func (s *script) takeCalls() string {
 type notes struct {
 	mu    sync.Mutex
 	all   []string
+	marks []store.PVMark
 	last  map[string]sample.Mark
 	meta  map[string][]*sample.Metadata
 	since map[string]int64 // time of the latest metadata, by PV
@@ -81,6 +82,7 @@ func (n *notes) Add(pv string, m sample.Mark) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.all = append(n.all, pv+" "+m.Kind.String())
+	n.marks = append(n.marks, store.PVMark{PV: pv, Mark: m})
 	if n.last == nil {
 		n.last = map[string]sample.Mark{}
 	}

@@ -46,17 +46,16 @@ func (c *circuit) secondOf(t time.Time) uint32 {
 // arrived, the old monitor may have been dead.
 func (c *circuit) handleChecked(s *slot) {
 	s.check = client.CheckNone
-	if !s.sink.Checked(&c.sample) {
-		c.client.kernel.CountCheck(client.CheckSame)
-		return
-	}
-	c.client.kernel.CountCheck(client.CheckChanged)
 	last := s.ch.Since
 	if s.seen > 0 {
 		last = c.began.Add(time.Duration(s.seen-1) * time.Second)
 	}
+	if !s.sink.Checked(&c.sample, last.UnixNano()) {
+		c.client.kernel.CountCheck(client.CheckSame)
+		return
+	}
+	c.client.kernel.CountCheck(client.CheckChanged)
 	c.client.kernel.Warnings().Warn("a value has changed without an update; subscribed again", "pv", s.ch.Name(), "server", c.Server, "last_update", last)
-	s.sink.Suspect(last.UnixNano(), c.now.UnixNano())
 	s.check = client.CheckRevived
 }
 
