@@ -26,7 +26,7 @@ func (r *rig) lateMarks() (late []sample.Mark) {
 // answer answers the subscriptions to deadbands.
 func (r *rig) answer(source *script, deadbands map[string]float64) {
 	for field, value := range deadbands {
-		sink := source.sinks["A."+field]
+		sink := source.sink("A." + field)
 		sink.Connected(ChannelInfo{Type: sample.Float64, TypeName: "float64", Count: 1})
 		sink.Sample(&sample.Sample{Time: r.now(), Word: math.Float64bits(value)})
 	}
@@ -108,7 +108,7 @@ func TestAValueWithinTheRecordsDeadbandIsNoLoss(t *testing.T) {
 func TestRecordsOverPVAHaveMDEL(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Provider: PVA}, "A")})
-		sink := r.pva.sinks["A"]
+		sink := r.pva.sink("A")
 		sink.Connected(ChannelInfo{Type: sample.Int32, TypeName: "int32", Count: 1})
 		sink.Sample(&sample.Sample{Time: r.now(), Word: 5})
 		r.pva.takeCalls()
@@ -205,7 +205,7 @@ func TestDoubtReplacesTheSubscriptionWithAMark(t *testing.T) {
 					r.Doubt(pv, stored, "it was silent", func() { done[pv]++ })
 				}
 				testclock.Advance(2 * time.Second)
-				if sink := r.source.sinks["A.ADEL"]; sink != nil {
+				if r.source.sink("A.ADEL") != nil {
 					r.answer(r.source, map[string]float64{"ADEL": c.adel})
 				}
 				testclock.Advance(2 * time.Second)

@@ -51,6 +51,13 @@ func (s *script) Subscribe(pv string, opts SubscribeOptions, sink Sink) Subscrip
 	return scripted{s, pv}
 }
 
+// sink returns the sink of a subscription, or nil.
+func (s *script) sink(pv string) Sink {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sinks[pv]
+}
+
 func (s *script) Close() error { return nil }
 
 func (s *script) Reach() Reach { return Reach{Asked: "by UDP 10.0.0.1:5064", Problem: s.wrong} }
@@ -63,6 +70,8 @@ func (s scripted) Close() {
 }
 
 func (s *script) takeCalls() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	calls := strings.Join(s.calls, " ")
 	s.calls = nil
 	return calls
@@ -161,7 +170,7 @@ func inManager(t *testing.T, f func(r *rig)) {
 }
 
 func (r *rig) connect(pv string, t sample.Type) Sink {
-	sink := r.source.sinks[pv]
+	sink := r.source.sink(pv)
 	sink.Connected(ChannelInfo{Type: t, TypeName: t.String(), Count: 1, Host: "ioc:5064"})
 	return sink
 }
