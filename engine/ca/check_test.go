@@ -168,11 +168,22 @@ func TestChecksOfRecordsOfAnIOC(t *testing.T) {
 	clienttest.CheckQuiet(t, clienttest.Start(t, New, config), registry, "varve_ca_")
 }
 
-// TestAValueWithinTheDeadbandOfARecordIsNotMarked captures a record whose value changes within its
-// deadband.
-func TestAValueWithinTheDeadbandOfARecordIsNotMarked(t *testing.T) {
-	ioc := epics.StartIOC(t, clienttest.Quiet)
-	config := Config{Config: clienttest.ByUDP(ioc.CAAddr())}
-	config.CheckEvery = time.Second
-	clienttest.CheckDeadband(t, clienttest.Start(t, New, config), capture.CA)
+// TestTheEndOfASubscriptionIsNoLoss checks that the confirmation with which a server ends a
+// subscription, as before each new one, does not count as a lost update. EPICS base sends the number of
+// the channel where updates have their status.
+func TestTheEndOfASubscriptionIsNoLoss(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		testclock.Advance(time.Second)
+		s := server.last()
+		for sid := range uint32(3) {
+			s.write(proto.AppendHeader(nil, proto.Header{Command: proto.CmdEventAdd, Type: uint16(proto.Double.In(proto.TIME)), Count: 1, P1: sid, P2: s.subs[0]}))
+		}
+		testclock.Advance(time.Second)
+		if len(r.Words()) != 1 || len(r.Calls()) != 2 {
+			t.Errorf("%d samples, calls %v", len(r.Words()), r.Calls())
+		}
+	}, server)
 }

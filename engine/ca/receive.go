@@ -65,11 +65,10 @@ func (c *circuit) handleEvent(h *proto.Header, payload []byte) {
 }
 
 // handleOddEvent handles an EVENT_ADD that is not an update: the confirmation that a
-// subscription ended, which has no payload, or a refused read, which ACCESS_RIGHTS reports
-// too. It counts any other EVENT_ADD as a lost update.
+// subscription ended, which has no payload and no status, or a refused read, which ACCESS_RIGHTS
+// reports too. It counts any other EVENT_ADD as a lost update.
 func (c *circuit) handleOddEvent(s *slot, h *proto.Header) {
-	status := proto.Status(h.P1)
-	if status != proto.StatusNoReadAccess && (h.Size > 0 || !status.OK()) {
+	if h.Size > 0 && proto.Status(h.P1) != proto.StatusNoReadAccess {
 		c.drop(s, sample.Malformed)
 	}
 }

@@ -159,12 +159,3 @@ func TestChecksOfRecordsOfAnIOC(t *testing.T) {
 	config.Registerer, config.CheckEvery = registry, time.Second
 	clienttest.CheckQuiet(t, clienttest.Start(t, New, config), registry, "varve_pva_")
 }
-
-// TestAValueWithinTheDeadbandOfARecordIsNotMarked captures a record whose value changes within its
-// deadband.
-func TestAValueWithinTheDeadbandOfARecordIsNotMarked(t *testing.T) {
-	ioc := epics.StartIOC(t, clienttest.Quiet)
-	config := Config{Config: clienttest.ByTCP(ioc.PVAAddr())}
-	config.CheckEvery = time.Second
-	clienttest.CheckDeadband(t, clienttest.Start(t, New, config), capture.PVA)
-}
