@@ -59,7 +59,7 @@ func (c *circuit) handleEvent(h *proto.Header, payload []byte) {
 	}
 	s.seen = c.second
 	if s.check != client.CheckNone {
-		c.noteUpdate(s)
+		c.checks.Updated(&s.check)
 	}
 	s.sink.Sample(&c.sample)
 }
@@ -132,8 +132,7 @@ func (c *circuit) skipTooLarge(h *proto.Header) error {
 		}
 	case proto.CmdReadNotify:
 		if s := c.at(h.P2); s != nil && s.check == client.CheckAsked {
-			s.check = client.CheckNone
-			c.client.kernel.CountCheck(client.CheckFailed)
+			c.checks.Failed(&s.check)
 		}
 	default:
 		return fmt.Errorf("%v has a payload of %d bytes", h.Command, h.Size)
