@@ -132,7 +132,7 @@ func (v *valve) end() {
 func TestCrashAtSomeBytesOfARowInParts(t *testing.T) { crashInRow(t, 6) }
 
 // TestLong_CrashAtManyBytesOfARowInParts does the same at many more positions.
-func TestLong_CrashAtManyBytesOfARowInParts(t *testing.T) { crashInRow(t, 300) }
+func TestLong_CrashAtManyBytesOfARowInParts(t *testing.T) { crashInRow(t, 100) }
 
 func crashInRow(t *testing.T, positions int) {
 	cfg := config(t)

@@ -119,7 +119,7 @@ func (s *torn) readRows(w store.WriterID, written ...store.JournalRow) (whole, d
 func TestRowPartsDamagedAtSomeBytes(t *testing.T) { damageRowParts(t, 8) }
 
 // TestLong_RowPartsDamagedAtManyBytes does the same at many more positions.
-func TestLong_RowPartsDamagedAtManyBytes(t *testing.T) { damageRowParts(t, 500) }
+func TestLong_RowPartsDamagedAtManyBytes(t *testing.T) { damageRowParts(t, 200) }
 
 func damageRowParts(t *testing.T, positions int) {
 	s := newTorn(t)
