@@ -48,9 +48,8 @@ type Engine interface {
 	// SealingLag returns how far the sealing of a shard is behind the journal, at most, and how many
 	// shards are late.
 	SealingLag() (worst seal.Lag, late int)
-	// Damaged returns how many stored objects the engine found damaged since its start, and describes
-	// the first one.
-	Damaged() (count int, first string)
+	// Damaged returns the stored objects that the engine found damaged since its start.
+	Damaged() seal.Found
 }
 
 // Channels provides the state of the captured PVs. capture.Manager implements it.

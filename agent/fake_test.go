@@ -34,8 +34,7 @@ type fakeEngine struct {
 	broken      bool // Delete fails
 	lag         seal.Lag
 	late        int // shards
-	damaged     int
-	damage      string // the first one
+	damaged     seal.Found
 	summary     engine.Summary
 }
 
@@ -157,7 +156,7 @@ func (f *fakeEngine) DiskGuard() guard.Status { return guard.Status{} }
 
 func (f *fakeEngine) Clock() clock.Verdict { return clock.Verdict{} }
 
-func (f *fakeEngine) Damaged() (count int, first string) { return f.damaged, f.damage }
+func (f *fakeEngine) Damaged() seal.Found { return f.damaged }
 
 func (f *fakeEngine) SealingLag() (worst seal.Lag, late int) { return f.lag, f.late }
 

@@ -173,11 +173,11 @@ func sealingLag(worst seal.Lag, late int) *report.SealingLag {
 }
 
 // damaged returns the report about damaged data, or nil if there is none.
-func damaged(count int, first string) *report.Damaged {
-	if count == 0 {
+func damaged(found seal.Found) *report.Damaged {
+	if found.Count == 0 {
 		return nil
 	}
-	return &report.Damaged{Objects: count, First: first}
+	return &report.Damaged{Objects: found.Count, First: found.First, IDs: found.IDs}
 }
 
 // diskGuard returns the disk guard's part of the report, or nil if another engine runs the guard.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -106,9 +107,9 @@ func TestReportNamesDamage(t *testing.T) {
 	if a.Report().Damaged != nil {
 		t.Errorf("without damage the report has %+v", a.Report().Damaged)
 	}
-	e.damaged, e.damage = 2, "the block of A"
+	e.damaged = seal.Found{Count: 2, First: "the block of A", IDs: []uint64{7, 9}}
 	a.reports.expire()
-	if got, want := a.Report().Damaged, (report.Damaged{Objects: 2, First: "the block of A"}); got == nil || *got != want {
+	if got, want := a.Report().Damaged, (report.Damaged{Objects: 2, First: "the block of A", IDs: []uint64{7, 9}}); got == nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("the damage is %+v, want %+v", got, want)
 	}
 }

@@ -215,9 +215,9 @@ func (e *Engine) sealingLagLocked() (worst seal.Lag, late int) {
 	return worst, late
 }
 
-// Damaged returns how many blocks and journal rows the sealers of this engine found damaged since
-// its start, and describes the first one.
-func (e *Engine) Damaged() (count int, first string) { return e.sealCfg.Found().Found() }
+// Damaged returns the blocks and journal rows that the sealers of this engine found damaged since its
+// start.
+func (e *Engine) Damaged() seal.Found { return e.sealCfg.Found().Found() }
 
 // ShardStatus is the state of a shard in an engine.
 type ShardStatus struct {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/watchdog"
 )
 
@@ -9,8 +10,8 @@ import (
 func (e *Engine) addWatchdog() {
 	e.watchdog = watchdog.New(watchdog.Config{
 		Statuses: e.capture.Statuses, Shared: e.shared, Last: e.sealCfg.Last, Every: e.opts.Checkpoint,
-		Resubscribe: func(pv string) {
-			e.capture.Resubscribe(pv, "silent while another engine got samples: resubscribed")
+		Resubscribe: func(pv string, stored *sample.Run, done func()) {
+			e.capture.Doubt(pv, stored, "silent while another engine got samples: resubscribed", done)
 		},
 		Registerer: e.opts.Registerer, Log: e.opts.Log,
 	})

@@ -146,6 +146,8 @@ type Damaged struct {
 	Objects int `json:"objects"` // blocks and journal rows
 	// First describes the first one.
 	First string `json:"first"`
+	// IDs are the IDs of the first ones. Every engine that finds an object gives it the same ID.
+	IDs []uint64 `json:"ids,omitempty"`
 }
 
 // WrongClock is a clock that differs from those of Cassandra, IOCs and other engines.

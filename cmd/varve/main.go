@@ -52,7 +52,7 @@ func newRoot() *cobra.Command {
   varve status           show groups and channels
   varve schema           create the tables in Cassandra
   varve retention plan   predict the effect of a new retention
-  varve store check      find corrupt or inconsistent data
+  varve store check      find damaged or inconsistent data
   varve completion       complete commands, PV names and flags in your shell
 
 In a cluster, pods run varve operator, varve engine and varve retrieval.`,

@@ -44,7 +44,7 @@ func newStoreCheck() *cobra.Command {
 		Use:   "check",
 		Short: "Check every row of an archive",
 		Long: `Reads and decodes all stored rows, and checks that they are consistent. It changes
-nothing without --repair or --drop-corrupt.
+nothing without --repair or --drop-damaged.
 
 Stop the archiver before you check an archive in a directory. An archive in Cassandra
 can be checked at any time; --rate limits the load.
@@ -53,7 +53,7 @@ The exit code is 0 if there are no problems, 1 if there are, and 2 if the check 
 was not completed. Ctrl-C stops the check and prints a report of the data checked so far.`,
 		Example: `  varve store check --data /var/lib/varve
   varve store check --cassandra cass-1,cass-2 --pv 'SR01-VA:*' --json
-  varve store check --data /var/lib/varve --repair --drop-corrupt ./corrupt`,
+  varve store check --data /var/lib/varve --repair --drop-damaged ./damaged`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -64,7 +64,7 @@ was not completed. Ctrl-C stops the check and prints a report of the data checke
 	f.IntVar(&o.shards, "shards", 64, "number of shards of the archive")
 	f.Var(&o.rate, "rate", "maximum number of bytes read from Cassandra per second")
 	f.BoolVar(&o.repair, "repair", false, "add missing entries of existing blocks to the directory")
-	f.StringVar(&o.dropTo, "drop-corrupt", "", "move corrupt blocks to this directory; their samples are lost")
+	f.StringVar(&o.dropTo, "drop-damaged", "", "move damaged blocks to this directory; their samples are lost")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	return cmd
 }

@@ -84,11 +84,11 @@ func TestStoreCheckRepairsAnArchive(t *testing.T) {
 		}
 	})
 	code, out := storeCheck(t, "--data", dir)
-	if code != 1 || !strings.Contains(out, "error: A/B: day bucket") || !strings.Contains(out, "corrupt_block") || !strings.Contains(out, "error: STRAY: directory: unlisted") {
+	if code != 1 || !strings.Contains(out, "error: A/B: day bucket") || !strings.Contains(out, "damaged_block") || !strings.Contains(out, "error: STRAY: directory: unlisted") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	aside := filepath.Join(t.TempDir(), "aside")
-	if code, out = storeCheck(t, "--data", dir, "--repair", "--drop-corrupt", aside); code != 0 || strings.Count(out, "(repaired)") != 2 {
+	if code, out = storeCheck(t, "--data", dir, "--repair", "--drop-damaged", aside); code != 0 || strings.Count(out, "(repaired)") != 2 {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	if code, out = storeCheck(t, "--data", dir); code != 0 || !strings.Contains(out, "2 PVs, 2 blocks") {

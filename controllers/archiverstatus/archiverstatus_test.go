@@ -193,9 +193,17 @@ func TestConditionsFollowObservations(t *testing.T) {
 			in.Fleet[1].Report.Damaged = &report.Damaged{Objects: 1, First: "the block of A that begins at 2026-01-01T00:00:00Z"}
 		}, v1alpha1.ConditionDegraded, "True DataDamaged", "1 stored object is damaged: the block of A that begins at 2026-01-01T00:00:00Z (found by engine b); its samples are marked"},
 		{"two engines found damage", func(in *Input) {
-			in.Fleet[1].Report.Damaged = &report.Damaged{Objects: 1, First: "the block of A"}
-			in.Fleet[0].Report.Damaged = &report.Damaged{Objects: 3, First: "row 1/2 in the journal of shard 4"}
+			in.Fleet[1].Report.Damaged = &report.Damaged{Objects: 1, First: "the block of A", IDs: []uint64{8}}
+			in.Fleet[0].Report.Damaged = &report.Damaged{Objects: 3, First: "row 1/2 in the journal of shard 4", IDs: []uint64{5, 6, 7}}
 		}, v1alpha1.ConditionDegraded, "True DataDamaged", "4 stored objects are damaged, the first one: row 1/2 in the journal of shard 4 (found by engine a)"},
+		{"two engines found the same blocks damaged", func(in *Input) {
+			in.Fleet[0].Report.Damaged = &report.Damaged{Objects: 2, First: "the block of A", IDs: []uint64{5, 6}}
+			in.Fleet[1].Report.Damaged = &report.Damaged{Objects: 3, First: "the block of B", IDs: []uint64{6, 5, 9}}
+		}, v1alpha1.ConditionDegraded, "True DataDamaged", "3 stored objects are damaged, the first one: the block of A (found by engine a)"},
+		{"two engines found more damaged blocks than they name", func(in *Input) {
+			in.Fleet[0].Report.Damaged = &report.Damaged{Objects: 12, First: "the block of A", IDs: []uint64{5, 6}}
+			in.Fleet[1].Report.Damaged = &report.Damaged{Objects: 11, First: "the block of B", IDs: []uint64{6, 5}}
+		}, v1alpha1.ConditionDegraded, "True DataDamaged", "12 stored objects are damaged"},
 		{"too many circuits", func(in *Input) {
 			in.Fleet[0].Report.Circuits[0].Count = 7
 		}, v1alpha1.ConditionDegraded, "True TooManyCircuits", "engines have more than 8 connections to IOC 10.0.0.1:5064"},

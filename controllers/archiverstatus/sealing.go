@@ -45,19 +45,25 @@ func describeHours(seconds float64) string {
 }
 
 // damagedData counts the stored objects that engines found damaged, and names the first one of the
-// first engine.
+// first engine. An object that several engines found counts once. Objects without an ID may be the same
+// in each engine, so only those of the engine with most of them count.
 func damagedData(in *Input) []problem {
-	objects, first, engine := 0, "", ""
+	first, engine := "", ""
+	ids, others := map[uint64]bool{}, 0
 	for i := range in.Fleet {
 		e := &in.Fleet[i]
 		if e.Report == nil || e.Report.Damaged == nil || e.Dead {
 			continue
 		}
-		objects += e.Report.Damaged.Objects
+		for _, id := range e.Report.Damaged.IDs {
+			ids[id] = true
+		}
+		others = max(others, e.Report.Damaged.Objects-len(e.Report.Damaged.IDs))
 		if engine == "" || e.Name < engine {
 			engine, first = e.Name, e.Report.Damaged.First
 		}
 	}
+	objects := len(ids) + others
 	if objects == 0 {
 		return nil
 	}

@@ -28,7 +28,7 @@ const MaxSamples = 1 << 16
 const MaxBytes = 64 << 20
 
 // ErrCorrupt is returned for bytes that Append did not write.
-var ErrCorrupt = errors.New("corrupt block")
+var ErrCorrupt = errors.New("damaged block")
 
 // ErrVersion is wrapped by the error of a blob that a later version of the program wrote.
 var ErrVersion = errors.New("not known to this program")

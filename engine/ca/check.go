@@ -20,60 +20,39 @@ func (c *circuit) checkQuiet(now time.Time) {
 	}
 	c.checks.Tick(len(c.slots), now, func(id uint32, since time.Time) bool {
 		s := &c.slots[id]
-		if s.state != slotOpen || s.check == client.CheckAsked || s.seen >= c.secondOf(since) || s.ch.Since.After(since) {
+		if s.state != slotOpen || !c.checks.IsDue(s.check, s.ch, s.seen, since) {
 			return false
 		}
 		s.check = client.CheckAsked
 		c.Send(func(dst []byte) []byte { return proto.AppendReadNotify(dst, s.event, c.requestCount(s), s.sid, id) })
 		return true
-	}, func(id uint32) {
-		if s := c.at(id); s != nil && s.state == slotOpen && s.check == client.CheckAsked {
-			c.client.kernel.CountCheck(client.CheckUnanswered)
-			c.lose(id, errUnanswered, slotClearing)
+	}, func(id uint32) bool {
+		s := c.at(id)
+		if s == nil || s.state != slotOpen || s.check != client.CheckAsked {
+			return false
 		}
+		c.lose(id, errUnanswered, slotClearing)
+		return true
 	})
 }
 
-// handleChecked handles the answer to the read of a check. If the value differs from the channel's
-// last sample although no update has arrived, the subscription may be dead, and the client
+// handleChecked handles the answer to the read of a check. If the subscription may be dead, the client
 // subscribes again.
 func (c *circuit) handleChecked(s *slot, h *proto.Header, payload []byte) {
-	s.check = client.CheckNone
 	var err error
 	c.scratch, err = proto.DecodeTime(&c.sample, s.event, h.Count, s.array, payload, c.scratch)
 	if err != nil || !proto.Status(h.P1).OK() {
-		c.client.kernel.CountCheck(client.CheckFailed)
+		c.checks.Failed(&s.check)
 		return
 	}
 	if s.text {
 		c.sample.Bytes = proto.Text(c.sample.Bytes)
 	}
-	if !s.sink.Checked(&c.sample) {
-		c.client.kernel.CountCheck(client.CheckSame)
+	if !c.checks.Answered(&s.check, s.ch, s.seen, &c.sample) {
 		return
 	}
-	c.client.kernel.CountCheck(client.CheckChanged)
-	last := s.ch.Since
-	if s.seen > 0 {
-		last = c.began.Add(time.Duration(s.seen-1) * time.Second)
-	}
-	c.client.kernel.Warnings().Warn("a value has changed without an update; subscribing again", "pv", s.ch.Name(), "server", c.Server, "last_update", last)
-	s.sink.Suspect(last.UnixNano(), c.now.UnixNano())
-	s.check = client.CheckRenewed
 	c.Send(func(dst []byte) []byte {
 		dst = proto.AppendEventCancel(dst, s.event, c.requestCount(s), s.sid, h.P2)
 		return proto.AppendEventAdd(dst, s.event, c.requestCount(s), s.sid, h.P2, uint16(s.ch.Options.Events))
 	})
-}
-
-// noteUpdate records that an update arrived while a check was under way.
-func (c *circuit) noteUpdate(s *slot) {
-	switch s.check {
-	case client.CheckRenewed:
-		s.check = client.CheckRevived
-		return
-	case client.CheckRevived:
-		c.client.kernel.CountCheck(client.CheckHealed)
-	}
-	s.check = client.CheckNone
 }

@@ -1,17 +1,16 @@
 package ca
 
 import (
-	"fmt"
-	"strings"
+	"math"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/test/epics"
 	"varve.dev/varve/test/testclock"
@@ -19,41 +18,28 @@ import (
 
 // checked is a client that checks channels without updates every minute, with one channel.
 type checked struct {
-	server   *script
-	value    atomic.Uint64 // if it is not 0, the value of all channels
-	sink     *recorder
-	registry *prometheus.Registry
+	*clienttest.Checked
+	server *script
+	value  atomic.Uint64 // if it is not 0, the value of all channels
 }
 
-func withChecks(t *testing.T, override func(s *session, h *proto.Header, _ []byte) bool, f func(c *checked)) {
+func withChecks(t *testing.T, override func(s *session, h *proto.Header, _ []byte) bool, f func(t *testing.T, c *checked)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		c := &checked{server: doubles(nameServerAddr), sink: &recorder{}, registry: prometheus.NewRegistry()}
-		c.server.override = func(s *session, h *proto.Header, payload []byte) bool {
-			if v := c.value.Load(); v != 0 {
-				s.value.Word = v
-			}
-			return override != nil && override(s, h, payload)
+	c := &checked{server: doubles(nameServerAddr)}
+	c.server.override = func(s *session, h *proto.Header, payload []byte) bool {
+		if v := c.value.Load(); v != 0 {
+			s.value.Word = v
 		}
-		config := config(clienttest.NewNetwork(c.server))
-		config.Registerer, config.CheckEvery = c.registry, time.Minute
-		clienttest.Start(t, New, config).Subscribe("PV", capture.SubscribeOptions{}, c.sink)
-		testclock.Advance(time.Second)
-		f(c)
-	})
-}
-
-// results returns the counts of checks by result.
-func (c *checked) results(t *testing.T) string {
-	t.Helper()
-	m := clienttest.Gather(t, c.registry)
-	var out []string
-	for _, r := range []string{"same", "changed", "healed", "failed", "unanswered"} {
-		if n := m["varve_ca_subscription_checks_total "+r]; n > 0 {
-			out = append(out, fmt.Sprintf("%s %v", r, n))
-		}
+		return override != nil && override(s, h, payload)
 	}
-	return strings.Join(out, ", ")
+	clienttest.WithChecks(t, "varve_ca_", func(t *testing.T, set func(*client.Config)) capture.Source {
+		config := config(clienttest.NewNetwork(c.server))
+		set(&config.Config)
+		return clienttest.Start(t, New, config)
+	}, func(t *testing.T, common *clienttest.Checked) {
+		c.Checked = common
+		f(t, c)
+	})
 }
 
 // TestAConstantChannelIsNotSubscribedAgain checks that the reads of a constant channel have no other
@@ -66,17 +52,10 @@ func TestAConstantChannelIsNotSubscribedAgain(t *testing.T) {
 			s.value.Time += 1e9
 		}
 		return false
-	}, func(c *checked) {
-		before := len(c.sink.Calls())
-		testclock.Advance(10 * time.Minute)
-		if reads < 5 || reads > 10 {
-			t.Errorf("%d reads in 10 minutes", reads)
-		}
-		if calls := c.sink.Calls(); len(calls) != before || len(c.sink.Words()) != 1 || c.server.count(proto.CmdEventCancel) > 0 {
-			t.Errorf("the sink got %v and %d samples, with %d cancelled subscriptions", calls, len(c.sink.Words()), c.server.count(proto.CmdEventCancel))
-		}
-		if got := c.results(t); got != fmt.Sprintf("same %d", reads) {
-			t.Errorf("results: %s", got)
+	}, func(t *testing.T, c *checked) {
+		c.CheckConstant(t, func() {}, func() int { return reads })
+		if n := c.server.count(proto.CmdEventCancel); n > 0 {
+			t.Errorf("%d subscriptions were cancelled", n)
 		}
 	})
 }
@@ -86,32 +65,18 @@ func TestAConstantChannelIsNotSubscribedAgain(t *testing.T) {
 func TestADeadSubscriptionIsReplaced(t *testing.T) {
 	for name, revives := range map[string]bool{"the new subscription delivers": true, "the new subscription is dead too": false} {
 		t.Run(name, func(t *testing.T) {
-			withChecks(t, nil, func(c *checked) {
-				c.value.Store(8) // and the server sends no update
-				testclock.Advance(2*time.Minute + 5*time.Second)
-				session := c.server.last()
-				if got := c.sink.Words(); len(got) != 3 || got[1] != 8 || got[2] != 8 || len(session.subs) != 2 || session.subs[0] != session.subs[1] {
-					t.Fatalf("samples %v, subscriptions %v", got, session.subs)
-				}
-				if s := c.sink.Suspects(); len(s) != 1 {
-					t.Errorf("the sink got %v", c.sink.Calls())
-				}
-				if got := c.results(t); !strings.HasSuffix(got, "changed 1") {
-					t.Errorf("results: %s", got)
-				}
-				if revives {
-					session.write(session.update(9, session.subs[0]))
-					testclock.Advance(time.Second)
-					if got := c.results(t); !strings.HasSuffix(got, "changed 1, healed 1") {
-						t.Errorf("results: %s", got)
+			withChecks(t, nil, func(t *testing.T, c *checked) {
+				update := func() {
+					session := c.server.last()
+					if len(session.subs) != 2 || session.subs[0] != session.subs[1] {
+						t.Errorf("subscriptions %v", session.subs)
 					}
-					return
+					session.write(session.update(9, session.subs[0]))
 				}
-				c.value.Store(10)
-				testclock.Advance(3 * time.Minute)
-				if got := c.results(t); !strings.Contains(got, "changed 2") || strings.Contains(got, "healed") {
-					t.Errorf("results: %s", got)
+				if !revives {
+					update = nil
 				}
+				c.CheckDead(t, func() { c.value.Add(8) }, []float64{math.Float64frombits(7), math.Float64frombits(8), math.Float64frombits(8)}, update)
 			})
 		})
 	}
@@ -120,15 +85,8 @@ func TestADeadSubscriptionIsReplaced(t *testing.T) {
 // TestAChannelWhoseServerAnswersNoReadIsLost checks that a channel is lost, and found again, if the
 // server answers only ECHO.
 func TestAChannelWhoseServerAnswersNoReadIsLost(t *testing.T) {
-	withChecks(t, func(_ *session, h *proto.Header, _ []byte) bool { return h.Command == proto.CmdReadNotify }, func(c *checked) {
-		testclock.Advance(5 * time.Minute)
-		if c.sink.Connects < 2 || c.sink.Cause == nil || !strings.Contains(c.sink.Cause.Error(), errUnanswered.Error()) {
-			t.Errorf("the sink got %v", c.sink.Calls())
-		}
-		if got := c.results(t); !strings.HasPrefix(got, "unanswered") {
-			t.Errorf("results: %s", got)
-		}
-	})
+	withChecks(t, func(_ *session, h *proto.Header, _ []byte) bool { return h.Command == proto.CmdReadNotify },
+		func(t *testing.T, c *checked) { c.CheckUnanswered(t, errUnanswered) })
 }
 
 // TestUpdatesAndRefusalsEndAChecking checks that neither a channel that gets updates nor one whose
@@ -150,10 +108,10 @@ func TestUpdatesAndRefusalsEndAChecking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withChecks(t, func(s *session, h *proto.Header, _ []byte) bool {
 				return h.Command == proto.CmdReadNotify && answer(s, h)
-			}, func(c *checked) {
+			}, func(t *testing.T, c *checked) {
 				testclock.Advance(5 * time.Minute)
-				if c.sink.Connects != 1 || len(c.sink.Suspects()) > 0 || c.server.count(proto.CmdEventCancel) > 0 {
-					t.Errorf("the sink got %v", c.sink.Calls())
+				if c.Sink.Connects != 1 || len(c.Sink.Suspects()) > 0 || c.server.count(proto.CmdEventCancel) > 0 {
+					t.Errorf("the sink got %v", c.Sink.Calls())
 				}
 			})
 		})
@@ -166,4 +124,24 @@ func TestChecksOfRecordsOfAnIOC(t *testing.T) {
 	config := Config{Config: clienttest.ByUDP(ioc.CAAddr())}
 	config.Registerer, config.CheckEvery = registry, time.Second
 	clienttest.CheckQuiet(t, clienttest.Start(t, New, config), registry, "varve_ca_")
+}
+
+// TestTheEndOfASubscriptionIsNoLoss checks that the confirmation with which a server ends a
+// subscription, as before each new one, does not count as a lost update. EPICS base sends the number of
+// the channel where updates have their status.
+func TestTheEndOfASubscriptionIsNoLoss(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		testclock.Advance(time.Second)
+		s := server.last()
+		for sid := range uint32(3) {
+			s.write(proto.AppendHeader(nil, proto.Header{Command: proto.CmdEventAdd, Type: uint16(proto.Double.In(proto.TIME)), Count: 1, P1: sid, P2: s.subs[0]}))
+		}
+		testclock.Advance(time.Second)
+		if len(r.Words()) != 1 || len(r.Calls()) != 2 {
+			t.Errorf("%d samples, calls %v", len(r.Words()), r.Calls())
+		}
+	}, server)
 }

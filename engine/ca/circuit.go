@@ -31,7 +31,6 @@ var errSilent = errors.New("the server did not answer an ECHO")
 type circuit struct {
 	*client.Link
 	client *Client
-	began  time.Time
 
 	// mu guards the following fields. The circuit holds it while it calls a sink. batch locks
 	// it and calls all methods that handle messages.
@@ -61,7 +60,7 @@ type circuit struct {
 }
 
 func newCircuit(owner *Client, link *client.Link) *circuit {
-	c := &circuit{Link: link, client: owner, began: time.Now(), properties: properties{wake: make(chan struct{}, 1)}, checks: owner.kernel.NewChecks()}
+	c := &circuit{Link: link, client: owner, properties: properties{wake: make(chan struct{}, 1)}, checks: owner.kernel.NewChecks(link)}
 	config := &owner.config
 	c.Send(func(dst []byte) []byte {
 		dst = proto.AppendVersion(dst, config.Priority)
@@ -146,7 +145,7 @@ func (c *circuit) Write(conn net.Conn) (err error) {
 // these frames. If an incomplete frame follows, need is the number of bytes of that frame.
 func (c *circuit) batch(b []byte, now time.Time) (used, need int, err error) {
 	c.mu.Lock()
-	c.now, c.second, c.events = now, c.secondOf(now), 0
+	c.now, c.second, c.events = now, c.checks.Second(now), 0
 	if c.stalls.noteGap(now) {
 		c.findSuspects(c.stalls.from)
 	}

@@ -193,11 +193,11 @@ func TestUpdateThatDoesNotDecodeIsCounted(t *testing.T) {
 		event := proto.Header{Command: proto.CmdEventAdd, Type: uint16(proto.Double.In(proto.TIME)), Count: 1, P1: 1, P2: s.subs[0]}
 		short, failed, unknown, ended := event, event, event, event
 		short.Size = 8
-		failed.P1 = uint32(proto.StatusGetFail)
+		failed.P1, failed.Size = uint32(proto.StatusGetFail), 24 // the value is zero
 		unknown.P2 = 1 << 30
 		ended.Count = 0
 		s.write(append(proto.AppendHeader(nil, short), make([]byte, 8)...))
-		s.write(proto.AppendHeader(nil, failed))
+		s.write(append(proto.AppendHeader(nil, failed), make([]byte, 24)...))
 		s.write(proto.AppendHeader(nil, unknown))
 		s.write(proto.AppendHeader(nil, ended))
 		s.write(s.update(8, s.subs[0]))

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,10 +74,10 @@ func FuzzCircuit(f *testing.F) {
 
 // feed passes parts to a new circuit, like consecutive reads.
 func feed(t *testing.T, r *recorder, parts ...[]byte) (rest []byte, err error) {
-	c := fuzzCircuit(t, r)
+	c, now := fuzzCircuit(t, r), time.Now()
 	for _, p := range parts {
 		rest = slices.Concat(rest, p)
-		used, need, err := c.batch(rest, c.began)
+		used, need, err := c.batch(rest, now)
 		if err != nil {
 			return rest, err
 		}

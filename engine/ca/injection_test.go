@@ -7,14 +7,12 @@ import (
 	"net"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/client/clienttest"
-	"varve.dev/varve/test/testclock"
 )
 
 var (
@@ -145,21 +143,8 @@ func TestServerMayNotAnswerForChannelsThatItWasNotAskedFor(t *testing.T) {
 		return false
 	}
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
-		r := &recorder{}
-		c.Subscribe("ONE", capture.SubscribeOptions{}, &recorder{})
-		c.Subscribe("TWO", capture.SubscribeOptions{}, r)
-		testclock.Advance(time.Second)
-		answer := proto.AppendSearchReply(nil, other.circuitAddr(), two)
-		other.last().write(answer)
-		testclock.Advance(time.Second)
-		if calls := r.Calls(); len(calls) > 0 {
-			t.Errorf("a server took a channel for which only the name server was asked: %v", calls)
-		}
-		names.last().write(answer)
-		testclock.Advance(time.Second)
-		if len(r.Words()) != 1 {
-			t.Errorf("after the answer of the name server: %v", r.Calls())
-		}
+		answer := func() []byte { return proto.AppendSearchReply(nil, other.circuitAddr(), two) }
+		clienttest.CheckUnaskedServer(t, c, func() { other.last().write(answer()) }, func() { names.last().write(answer()) })
 	}, names, other)
 }
 

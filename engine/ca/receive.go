@@ -59,17 +59,16 @@ func (c *circuit) handleEvent(h *proto.Header, payload []byte) {
 	}
 	s.seen = c.second
 	if s.check != client.CheckNone {
-		c.noteUpdate(s)
+		c.checks.Updated(&s.check)
 	}
 	s.sink.Sample(&c.sample)
 }
 
 // handleOddEvent handles an EVENT_ADD that is not an update: the confirmation that a
-// subscription ended, which has no payload, or a refused read, which ACCESS_RIGHTS reports
-// too. It counts any other EVENT_ADD as a lost update.
+// subscription ended, which has no payload and no status, or a refused read, which ACCESS_RIGHTS
+// reports too. It counts any other EVENT_ADD as a lost update.
 func (c *circuit) handleOddEvent(s *slot, h *proto.Header) {
-	status := proto.Status(h.P1)
-	if status != proto.StatusNoReadAccess && (h.Size > 0 || !status.OK()) {
+	if h.Size > 0 && proto.Status(h.P1) != proto.StatusNoReadAccess {
 		c.drop(s, sample.Malformed)
 	}
 }
@@ -133,8 +132,7 @@ func (c *circuit) skipTooLarge(h *proto.Header) error {
 		}
 	case proto.CmdReadNotify:
 		if s := c.at(h.P2); s != nil && s.check == client.CheckAsked {
-			s.check = client.CheckNone
-			c.client.kernel.CountCheck(client.CheckFailed)
+			c.checks.Failed(&s.check)
 		}
 	default:
 		return fmt.Errorf("%v has a payload of %d bytes", h.Command, h.Size)

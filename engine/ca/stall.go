@@ -6,16 +6,10 @@ import "time"
 // the client reports the stall to it.
 const activeSpan = 10 * time.Second
 
-// secondOf converts a time to the form of slot.seen, in seconds since the start of the
-// circuit. It never returns 0.
-func (c *circuit) secondOf(t time.Time) uint32 {
-	return uint32(max(t.Sub(c.began), 0)/time.Second) + 1
-}
-
 // findSuspects sets c.suspects to the slots that had an update after a time, or in the
 // activeSpan before it.
 func (c *circuit) findSuspects(at time.Time) {
-	from := c.secondOf(at.Add(-activeSpan))
+	from := c.checks.Second(at.Add(-activeSpan))
 	c.suspects = c.suspects[:0]
 	for i := range c.slots {
 		if s := &c.slots[i]; s.state == slotOpen && s.seen >= from {

@@ -33,6 +33,7 @@ type channel struct {
 	since    int64
 	changed  time.Duration // the monotonic time of since
 	heard    heard
+	latest   latest
 	absence  absence
 	arrived  bool // a value has arrived since the channel connected
 	info     ChannelInfo
@@ -41,6 +42,7 @@ type channel struct {
 	connects uint64
 	losses   uint64 // connections lost
 	rate     rate   // of samples received
+	doubt    *doubt // whether updates were lost; nil if there is no reason for doubt
 
 	old    []*journal.Head // retired heads that may not be empty yet
 	stored uint64          // samples stored by retired heads that are empty
@@ -52,6 +54,13 @@ type channel struct {
 type heard struct {
 	time    int64 // ns since 1970; 0: none
 	arrived time.Duration
+}
+
+// latest is the latest value that the source sent, whether it was kept or not.
+type latest struct {
+	has  bool
+	tag  sample.Tag
+	word uint64
 }
 
 // Connected implements Sink.
@@ -93,6 +102,7 @@ func (c *channel) openHead(t sample.Type, now int64) {
 	}
 	c.head = c.journal.Open(c.pv, t)
 	c.filter = filter{set: c.filter.set, typ: t, fresh: true}
+	c.latest = latest{}
 }
 
 // closeHead retires the head, because values of a type follow that cannot be archived.
@@ -154,6 +164,7 @@ func (c *channel) Sample(s *sample.Sample) {
 	defer c.mu.Unlock()
 	c.received++
 	c.arrived = true
+	c.latest = latest{has: true, tag: s.Tag, word: s.Word}
 	if c.head == nil {
 		c.ledger.drop(sample.Unsupported, 1, arrival.Now)
 		return
@@ -177,11 +188,13 @@ func (c *channel) Sample(s *sample.Sample) {
 
 // Checked implements Sink. A value that differs counts like the first one after connecting,
 // because its age says nothing about the clock of the IOC.
-func (c *channel) Checked(s *sample.Sample) (differs bool) {
+func (c *channel) Checked(s *sample.Sample, since int64) (differs bool) {
+	now := c.m.now()
 	c.mu.Lock()
 	differs = c.state == Connected && c.filter.differs(s)
 	if differs {
 		c.filter.fresh = true
+		c.doubtCheckLocked(s, since, now)
 	}
 	c.mu.Unlock()
 	if differs {
@@ -262,13 +275,14 @@ func (c *channel) configure(ch Channel) {
 }
 
 // resubscribe replaces the current subscription with a new one.
-func (c *channel) resubscribe(why string) {
+func (c *channel) resubscribe(r resubscription) {
 	c.mu.Lock()
 	subscribed := c.sub != nil
 	c.mu.Unlock()
 	if subscribed {
 		c.unsubscribe()
-		c.subscribe(false, why)
+		c.subscribe(false, r.why)
+		r.done()
 	}
 }
 
@@ -320,6 +334,7 @@ func (c *channel) pause() {
 func (c *channel) close() {
 	c.unsubscribe()
 	c.unsubscribeProperties()
+	c.endDoubt()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.scan.holding && c.head != nil {

@@ -13,8 +13,9 @@ type ledger struct {
 	dropped [sample.NumReasons]uint64
 	open    [sample.NumReasons]loss
 
-	suspected uint64 // times that updates may have been lost
-	suspect   suspicion
+	suspected      uint64 // times that updates may have been lost
+	withinDeadband uint64 // times that the record had no reason to send an update
+	suspect        suspicion
 }
 
 // loss is a series of lost samples that has no mark yet.

@@ -47,7 +47,7 @@ type Manager struct {
 	heard        func([]clock.Heard)
 	log          *slog.Logger
 
-	apply sync.Mutex // held by Apply and Close
+	apply sync.Mutex // held by all that subscribe and unsubscribe
 
 	mu       sync.RWMutex
 	channels map[string]*channel
@@ -55,7 +55,8 @@ type Manager struct {
 	gone     Totals // of removed channels
 	used     [NumProviders]bool
 
-	unwritten unwritten
+	unwritten channelSet // their metadata has changed
+	doubts    channelSet
 
 	scans, reports clocks
 }
@@ -69,14 +70,14 @@ func NewManager(cfg Config) *Manager {
 		sources: cfg.Sources, shardJournal: cfg.ShardJournal, marks: cfg.Marks, instant: cfg.Now, heard: cfg.Heard, log: cfg.Log,
 		channels: map[string]*channel{}, shards: map[int]map[*channel]struct{}{},
 	}
-	m.unwritten.channels = map[*channel]struct{}{}
+	m.unwritten.channels, m.doubts.channels = map[*channel]struct{}{}, map[*channel]struct{}{}
 	if m.instant == nil {
 		m.instant = clock.New(clock.Config{}).Now
 	}
 	m.scans.now, m.reports.now = m.now, m.now
 	cfg.Registerer.MustRegister(collector{m})
 	m.reports.every(reportEvery, 0, func(int64) { m.report() })
-	m.reports.every(writeEvery, 0, func(int64) { m.writeMetadata() })
+	m.reports.every(writeEvery, 0, func(int64) { m.writeMetadata(); m.pursueDoubts() })
 	return m
 }
 
@@ -169,19 +170,6 @@ func (m *Manager) addOrChange(shard int, ch Channel) {
 	m.mu.Unlock()
 	c.moveTo(m.shardJournal(shard))
 	c.configure(ch)
-}
-
-// Resubscribe replaces the subscription of a PV with a new one and marks why. It does
-// nothing for a PV that is paused or not captured.
-func (m *Manager) Resubscribe(pv, why string) {
-	m.apply.Lock()
-	defer m.apply.Unlock()
-	m.mu.RLock()
-	c := m.channels[pv]
-	m.mu.RUnlock()
-	if c != nil {
-		c.resubscribe(why)
-	}
 }
 
 // enterShardLocked adds a channel to a shard.

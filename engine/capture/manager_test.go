@@ -51,6 +51,13 @@ func (s *script) Subscribe(pv string, opts SubscribeOptions, sink Sink) Subscrip
 	return scripted{s, pv}
 }
 
+// sink returns the sink of a subscription, or nil.
+func (s *script) sink(pv string) Sink {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sinks[pv]
+}
+
 func (s *script) Close() error { return nil }
 
 func (s *script) Reach() Reach { return Reach{Asked: "by UDP 10.0.0.1:5064", Problem: s.wrong} }
@@ -63,6 +70,8 @@ func (s scripted) Close() {
 }
 
 func (s *script) takeCalls() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	calls := strings.Join(s.calls, " ")
 	s.calls = nil
 	return calls
@@ -72,6 +81,7 @@ func (s *script) takeCalls() string {
 type notes struct {
 	mu    sync.Mutex
 	all   []string
+	marks []store.PVMark
 	last  map[string]sample.Mark
 	meta  map[string][]*sample.Metadata
 	since map[string]int64 // time of the latest metadata, by PV
@@ -81,6 +91,7 @@ func (n *notes) Add(pv string, m sample.Mark) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.all = append(n.all, pv+" "+m.Kind.String())
+	n.marks = append(n.marks, store.PVMark{PV: pv, Mark: m})
 	if n.last == nil {
 		n.last = map[string]sample.Mark{}
 	}
@@ -159,7 +170,7 @@ func inManager(t *testing.T, f func(r *rig)) {
 }
 
 func (r *rig) connect(pv string, t sample.Type) Sink {
-	sink := r.source.sinks[pv]
+	sink := r.source.sink(pv)
 	sink.Connected(ChannelInfo{Type: t, TypeName: t.String(), Count: 1, Host: "ioc:5064"})
 	return sink
 }

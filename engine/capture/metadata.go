@@ -112,21 +112,20 @@ func bare(info *ChannelInfo) *sample.Metadata {
 	return m
 }
 
-// unwritten is the set of channels whose changed metadata must be written. Its lock is
-// taken after a channel's lock.
-type unwritten struct {
+// channelSet is a set of channels that need attention. Its lock is taken after a channel's lock.
+type channelSet struct {
 	mu       sync.Mutex
 	channels map[*channel]struct{}
 }
 
-func (u *unwritten) add(c *channel) {
+func (u *channelSet) add(c *channel) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.channels[c] = struct{}{}
 }
 
 // takeAll empties the set and returns its channels.
-func (u *unwritten) takeAll() map[*channel]struct{} {
+func (u *channelSet) takeAll() map[*channel]struct{} {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all := u.channels

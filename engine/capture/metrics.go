@@ -13,7 +13,9 @@ type Totals struct {
 	Received  uint64
 	Dropped   [sample.NumReasons]uint64
 	Suspected uint64 // times that an IOC may have dropped updates without reporting it
-	LostLinks uint64
+	// WithinDeadband counts the values without an update that a deadband of the record explains.
+	WithinDeadband uint64
+	LostLinks      uint64
 	// Properties counts the fields of records with subscriptions besides the channels.
 	Properties int
 }
@@ -23,6 +25,7 @@ func (t *Totals) add(c *channel) {
 	t.Received += c.received
 	t.LostLinks += c.losses
 	t.Suspected += c.ledger.suspected
+	t.WithinDeadband += c.ledger.withinDeadband
 	for r, n := range c.ledger.dropped {
 		t.Dropped[r] += n
 	}
@@ -54,7 +57,9 @@ var (
 	descDropped  = prometheus.NewDesc("varve_capture_dropped_total",
 		"Samples received and not stored, by reason.", []string{"reason"}, nil)
 	descSuspected = prometheus.NewDesc("varve_capture_suspected_total",
-		"Times that a channel's IOC may have dropped updates unseen, because the connection stalled.", nil, nil)
+		"Times that updates of a channel may have been lost unseen: the connection stalled, or a value changed without an update.", nil, nil)
+	descWithin = prometheus.NewDesc("varve_capture_within_deadband_total",
+		"Times that a channel's value changed without an update, but within the record's own deadband (MDEL, ADEL), so that nothing was lost.", nil, nil)
 	descChannels   = prometheus.NewDesc("varve_capture_channels", "Channels by state.", []string{"state"}, nil)
 	descProperties = prometheus.NewDesc("varve_capture_properties",
 		"Fields of records that are subscribed to for metadata, besides the channels.", nil, nil)
@@ -67,6 +72,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descReceived
 	ch <- descDropped
 	ch <- descSuspected
+	ch <- descWithin
 	ch <- descChannels
 	ch <- descProperties
 	ch <- descProblems
@@ -80,6 +86,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(n), sample.Reason(r).String())
 	}
 	ch <- prometheus.MustNewConstMetric(descSuspected, prometheus.CounterValue, float64(t.Suspected))
+	ch <- prometheus.MustNewConstMetric(descWithin, prometheus.CounterValue, float64(t.WithinDeadband))
 	ch <- prometheus.MustNewConstMetric(descProperties, prometheus.GaugeValue, float64(t.Properties))
 	ch <- prometheus.MustNewConstMetric(descProblems, prometheus.GaugeValue, float64(len(c.m.Problems())))
 	for s, n := range t.States {

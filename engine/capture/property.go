@@ -67,7 +67,7 @@ func (p *property) setLocked(s *sample.Sample) (differs bool) {
 }
 
 // Checked implements Sink.
-func (p *property) Checked(s *sample.Sample) (differs bool) {
+func (p *property) Checked(s *sample.Sample, _ int64) (differs bool) {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
 	return p.setLocked(s)

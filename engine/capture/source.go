@@ -79,10 +79,10 @@ type Sink interface {
 	Connected(info ChannelInfo)
 	// Sample delivers an update. s and its bytes are valid until it returns.
 	Sample(s *sample.Sample)
-	// Checked delivers the value that the source has read because no update has arrived for a
-	// long time. It reports whether the value differs from the last sample. Then updates may be
-	// lost, and the sink handles the value like an update.
-	Checked(s *sample.Sample) (differs bool)
+	// Checked delivers the value that the source has read because no update has arrived since a
+	// time, in ns since 1970. It reports whether the value differs from the last sample. Then updates
+	// may be lost, and the sink handles the value like an update. The source subscribes again.
+	Checked(s *sample.Sample, since int64) (differs bool)
 	// Metadata delivers the channel's metadata, after connecting and on changes.
 	// The sink may keep m.
 	Metadata(m *sample.Metadata)

@@ -28,7 +28,7 @@ func (l *pass) block(blk *store.Block) {
 	where := blockName(blk)
 	r := new(sample.Run)
 	if err := scan.Decode(r, blk); err != nil {
-		l.corrupt(blk, where, err)
+		l.damaged(blk, where, err)
 		return
 	}
 	l.noteUnlisted(blk.Bucket, r.Type)
@@ -44,17 +44,17 @@ func (l *pass) block(blk *store.Block) {
 	l.extents = append(l.extents, extent{r.Times[0], blk.End, blk.Bucket})
 }
 
-// corrupt reports a block that does not decode, and drops it if Options.Drop is set.
-func (l *pass) corrupt(blk *store.Block, where string, err error) {
+// damaged reports a block that does not decode, and drops it if Options.Drop is set.
+func (l *pass) damaged(blk *store.Block, where string, err error) {
 	if l.opts.Drop == nil || !l.last {
-		l.found(CorruptBlock, where, "%v", err)
+		l.found(DamagedBlock, where, "%v", err)
 		return
 	}
 	if failed := l.opts.Drop(l.ctx, *blk); failed != nil {
-		l.found(CorruptBlock, where, "%v; the block could not be dropped: %v", err, failed)
+		l.found(DamagedBlock, where, "%v; the block could not be dropped: %v", err, failed)
 		return
 	}
-	l.repaired(CorruptBlock, where, "%v; the block was dropped, with %d samples from %s to %s", err, blk.Count, stamp(blk.Start), stamp(blk.End))
+	l.repaired(DamagedBlock, where, "%v; the block was dropped, with %d samples from %s to %s", err, blk.Count, stamp(blk.Start), stamp(blk.End))
 }
 
 // examine compares the header of a block with its samples, and checks the samples. The

@@ -171,12 +171,12 @@ func TestWrongBlocks(t *testing.T) {
 		put  func(a *archive) store.Block
 		want string
 	}{
-		"corrupt": {func(a *archive) store.Block {
+		"damaged": {func(a *archive) store.Block {
 			return changed(a.block(noon+9), func(b *store.Block) { b.Blob[0] = 0xee })
-		}, "corrupt_block"},
+		}, "damaged_block"},
 		"truncated": {func(a *archive) store.Block {
 			return changed(a.block(noon+9), func(b *store.Block) { b.Blob = b.Blob[:5] })
-		}, "corrupt_block"},
+		}, "damaged_block"},
 		"type": {func(a *archive) store.Block {
 			return changed(a.block(noon+9), func(b *store.Block) { b.Type = sample.Int64 })
 		}, "wrong_header: the header has type int64"},
@@ -303,7 +303,7 @@ func TestStoreThatCannotListBlocks(t *testing.T) {
 // blockStore is a store without the methods of Lister.
 type blockStore struct{ store.Store }
 
-func TestDropOfCorruptBlocks(t *testing.T) {
+func TestDropOfDamagedBlocks(t *testing.T) {
 	a := newArchive(t)
 	bad := a.block(noon + 9)
 	bad.Blob = []byte("no block")
@@ -312,7 +312,7 @@ func TestDropOfCorruptBlocks(t *testing.T) {
 	var dropped []store.Block
 	opts.Drop = func(_ context.Context, b store.Block) error { dropped = append(dropped, b); return nil }
 	r := a.check(a, opts)
-	if a.wrong(r, "corrupt_block: the block was dropped, with 1 samples"); r.Problems() != 0 {
+	if a.wrong(r, "damaged_block: the block was dropped, with 1 samples"); r.Problems() != 0 {
 		t.Errorf("%d problems remain", r.Problems())
 	}
 	if len(dropped) != 1 || dropped[0].BlockKey != bad.BlockKey || string(dropped[0].Blob) != "no block" {
@@ -334,10 +334,10 @@ func TestJournal(t *testing.T) {
 		"next partition": {func(a *archive) { a.row(store.At(2, 1), pv, noon+hour+3) }, nil},
 		"gap":            {func(a *archive) { a.row(store.At(1, 4), pv, noon+hour+3) }, []string{"missing_row: row 1/4 follows row 1/2"}},
 		"no first row":   {func(a *archive) { a.row(store.At(2, 2), pv, noon+hour+3) }, []string{"missing_row: row 2/2 follows row 1/2"}},
-		"corrupt": {func(a *archive) {
+		"damaged": {func(a *archive) {
 			a.must(a.PutJournal(t.Context(), store.JournalRow{Shard: 3, Writer: w, At: store.At(1, 3), Index: []byte{1, 0}, Blob: []byte{9}}))
 			a.must(a.PutJournal(t.Context(), store.JournalRow{Shard: 3, Writer: w, At: store.At(1, 4), Index: []byte("no index")}))
-		}, []string{"corrupt_row: row 1/4"}},
+		}, []string{"damaged_row: row 1/4"}},
 		"closed": {func(a *archive) {
 			a.must(a.PutClaim(t.Context(), store.Claim{Shard: 3, Writer: w, Epoch: 1, Closed: true, Last: store.At(1, 2)}))
 		}, nil},

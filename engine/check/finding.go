@@ -22,8 +22,8 @@ type Kind string
 const (
 	// Unreadable means that the store repeatedly returns an error for rows.
 	Unreadable Kind = "unreadable"
-	// CorruptBlock means that the blob of a block does not decode.
-	CorruptBlock Kind = "corrupt_block"
+	// DamagedBlock means that the blob of a block does not decode.
+	DamagedBlock Kind = "damaged_block"
 	// WrongHeader means that the type, count, times or aggregates of a block differ from
 	// those of its blob.
 	WrongHeader Kind = "wrong_header"
@@ -39,8 +39,8 @@ const (
 	Unlisted Kind = "unlisted"
 	// WrongDirectory means that a directory entry has an impossible value.
 	WrongDirectory Kind = "wrong_directory"
-	// CorruptRow means that a journal row does not decode.
-	CorruptRow Kind = "corrupt_row"
+	// DamagedRow means that a journal row does not decode.
+	DamagedRow Kind = "damaged_row"
 	// MissingRow means that an unsealed journal row is missing.
 	MissingRow Kind = "missing_row"
 	// WrongClaim means that a claim contradicts itself or the rows of its writer.

@@ -83,7 +83,7 @@ func (l *pass) row(row *store.JournalRow, where string) int64 {
 		_, err = journal.Decode(*row)
 	}
 	if err != nil {
-		l.found(CorruptRow, where, "row %s: %v", positionName(row.At), err)
+		l.found(DamagedRow, where, "row %s: %v", positionName(row.At), err)
 		return l.now
 	}
 	l.seen.Rows++

@@ -1,8 +1,11 @@
 package client
 
 import (
+	"net/netip"
 	"sync"
 	"time"
+
+	"varve.dev/varve/engine/sample"
 )
 
 const (
@@ -51,11 +54,14 @@ const (
 
 var checkResults = [numCheckResults]string{"same", "changed", "healed", "failed", "unanswered"}
 
-// Checks decides when the circuit checks which of its channels. It visits the slots of the circuit
-// in turn, all of them in the time Config.CheckEvery, so that the checks are spread evenly. The
-// circuit's lock guards it.
+// Checks decides when the circuit checks which of its channels, and what follows from the values. It
+// visits the slots of the circuit in turn, all of them in the time Config.CheckEvery, so that the
+// checks are spread evenly. The circuit's lock guards it. The circuit keeps the CheckState of each
+// channel, and sends and receives the messages.
 type Checks struct {
 	kernel *Kernel
+	server netip.AddrPort
+	began  time.Time
 	last   time.Time
 	owed   float64 // slots to visit
 	next   int
@@ -67,8 +73,58 @@ type askedSlot struct {
 	at   time.Time
 }
 
-// NewChecks returns the Checks of a circuit.
-func (k *Kernel) NewChecks() Checks { return Checks{kernel: k, last: time.Now()} }
+// NewChecks returns the Checks of a circuit, which begins now.
+func (k *Kernel) NewChecks(l *Link) Checks {
+	now := time.Now()
+	return Checks{kernel: k, server: l.Server, began: now, last: now}
+}
+
+// Second converts a time to seconds since the start of the circuit, in which the circuit notes the
+// latest update of each channel. It never returns 0, which stands for no update.
+func (c *Checks) Second(t time.Time) uint32 { return uint32(max(t.Sub(c.began), 0)/time.Second) + 1 }
+
+// IsDue reports whether a connected channel must be checked: it has had no update since a time, and is
+// not being checked. seen is the second of its latest update.
+func (c *Checks) IsDue(state CheckState, ch *Channel, seen uint32, since time.Time) bool {
+	return state != CheckAsked && seen < c.Second(since) && !ch.Since.After(since)
+}
+
+// Answered handles the value that a check has read. The second of the latest update is seen. If the
+// value differs from the channel's last sample although no update has arrived, the subscription may be
+// dead. Answered then returns true, and the circuit subscribes again.
+func (c *Checks) Answered(state *CheckState, ch *Channel, seen uint32, s *sample.Sample) (changed bool) {
+	*state = CheckNone
+	since := ch.Since
+	if seen > 0 {
+		since = c.began.Add(time.Duration(seen-1) * time.Second)
+	}
+	if !ch.Sink.Checked(s, since.UnixNano()) {
+		c.count(CheckSame)
+		return false
+	}
+	c.count(CheckChanged)
+	c.kernel.warnings.Warn("a value has changed without an update; subscribing again", "pv", ch.Name(), "server", c.server, "last_update", since)
+	*state = CheckRenewed
+	return true
+}
+
+// Failed handles the answer that the value cannot be read.
+func (c *Checks) Failed(state *CheckState) {
+	*state = CheckNone
+	c.count(CheckFailed)
+}
+
+// Updated records that an update arrived. It need not be called in the state CheckNone.
+func (c *Checks) Updated(state *CheckState) {
+	switch *state {
+	case CheckRenewed:
+		*state = CheckRevived
+		return
+	case CheckRevived:
+		c.count(CheckHealed)
+	}
+	*state = CheckNone
+}
 
 // CheckTicks returns a channel that ticks when Tick is due, and a function that stops it. If there are no
 // checks, the channel is nil.
@@ -81,11 +137,14 @@ func (k *Kernel) CheckTicks() (ticks <-chan time.Time, stop func()) {
 }
 
 // Tick visits slots. ask checks a slot if its channel has been quiet since a time, and reports
-// whether it did. late is called some time after each check, if there may be no answer yet.
-func (c *Checks) Tick(slots int, now time.Time, ask func(slot uint32, since time.Time) bool, late func(slot uint32)) {
+// whether it did. late is called some time after each check. If there is no answer yet, it gives the
+// channel up, and returns true.
+func (c *Checks) Tick(slots int, now time.Time, ask func(slot uint32, since time.Time) bool, late func(slot uint32) bool) {
 	every := c.kernel.config.CheckEvery
 	for len(c.asked) > 0 && now.Sub(c.asked[0].at) >= min(checkTimeout, every/2) {
-		late(c.asked[0].slot)
+		if late(c.asked[0].slot) {
+			c.count(CheckUnanswered)
+		}
 		c.asked = c.asked[1:]
 	}
 	c.owed = min(c.owed+float64(slots)*float64(now.Sub(c.last))/float64(every), float64(slots))
@@ -100,8 +159,8 @@ func (c *Checks) Tick(slots int, now time.Time, ask func(slot uint32, since time
 	}
 }
 
-// CountCheck counts the result of a check.
-func (k *Kernel) CountCheck(r CheckResult) { k.metrics.checks[r].Inc() }
+// count counts the result of a check.
+func (c *Checks) count(r CheckResult) { c.kernel.metrics.checks[r].Inc() }
 
 // checkBudget bounds the checks per second of all circuits.
 type checkBudget struct {

@@ -25,7 +25,7 @@ const (
 )
 
 // ErrCorrupt is returned for bytes that no writer has written.
-var ErrCorrupt = errors.New("corrupt journal row")
+var ErrCorrupt = errors.New("damaged journal row")
 
 // ErrVersion is wrapped by the error of a row that a later version of the program wrote.
 var ErrVersion = errors.New("not known to this program")

@@ -32,7 +32,7 @@ const (
 const maxShards = 1 << 16
 
 // ErrCorrupt is returned for answers that do not decode.
-var ErrCorrupt = errors.New("corrupt answer of an engine")
+var ErrCorrupt = errors.New("damaged answer of an engine")
 
 // AppendHeld appends the encoding of the samples of a PV that an engine holds. It cuts
 // runs that are too long for a block.

@@ -21,49 +21,26 @@ func (c *circuit) checkQuiet(now time.Time) {
 	}
 	c.checks.Tick(len(c.slots), now, func(id uint32, since time.Time) bool {
 		s := &c.slots[id]
-		if s.state != slotOpen || s.check == client.CheckAsked || s.seen >= c.secondOf(since) || s.ch.Since.After(since) {
+		if s.state != slotOpen || !c.checks.IsDue(s.check, s.ch, s.seen, since) {
 			return false
 		}
 		c.start(s, id)
 		s.check, s.renewed = client.CheckAsked, true
 		return true
-	}, func(id uint32) {
-		if s := c.at(id); s != nil && s.ch != nil && (s.renewed || s.fresh && s.check == client.CheckAsked) {
-			c.client.kernel.CountCheck(client.CheckUnanswered)
-			c.lose(id, errUnanswered, slotClearing)
+	}, func(id uint32) bool {
+		s := c.at(id)
+		if s == nil || s.ch == nil || !s.renewed && (!s.fresh || s.check != client.CheckAsked) {
+			return false
 		}
+		c.lose(id, errUnanswered, slotClearing)
+		return true
 	})
 }
 
-// secondOf converts a time to the form of slot.seen, in seconds since the start of the circuit. It
-// never returns 0.
-func (c *circuit) secondOf(t time.Time) uint32 {
-	return uint32(max(t.Sub(c.began), 0)/time.Second) + 1
-}
-
 // handleChecked handles the first update after a monitor was started again to check it. c.sample
-// has the current value. If it differs from the channel's last sample although no update has
-// arrived, the old monitor may have been dead.
+// has the current value. The new monitor has already begun, so the next update shows that it is alive.
 func (c *circuit) handleChecked(s *slot) {
-	s.check = client.CheckNone
-	if !s.sink.Checked(&c.sample) {
-		c.client.kernel.CountCheck(client.CheckSame)
-		return
+	if c.checks.Answered(&s.check, s.ch, s.seen, &c.sample) {
+		s.check = client.CheckRevived
 	}
-	c.client.kernel.CountCheck(client.CheckChanged)
-	last := s.ch.Since
-	if s.seen > 0 {
-		last = c.began.Add(time.Duration(s.seen-1) * time.Second)
-	}
-	c.client.kernel.Warnings().Warn("a value has changed without an update; subscribed again", "pv", s.ch.Name(), "server", c.Server, "last_update", last)
-	s.sink.Suspect(last.UnixNano(), c.now.UnixNano())
-	s.check = client.CheckRevived
-}
-
-// noteUpdate records that an update arrived while a check was under way.
-func (c *circuit) noteUpdate(s *slot) {
-	if s.check == client.CheckRevived {
-		c.client.kernel.CountCheck(client.CheckHealed)
-	}
-	s.check = client.CheckNone
 }

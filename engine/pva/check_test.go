@@ -1,16 +1,14 @@
 package pva
 
 import (
-	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/test/epics"
@@ -19,61 +17,39 @@ import (
 
 // checked is a client that checks channels without updates every minute, with one channel.
 type checked struct {
-	server   *script
-	value    atomic.Int64 // if it is not 0, the value of all channels
-	time     atomic.Int64 // if it is not 0, the seconds of their time stamps
-	sink     *recorder
-	registry *prometheus.Registry
+	*clienttest.Checked
+	server *script
+	value  atomic.Int64 // if it is not 0, the value of all channels
+	time   atomic.Int64 // if it is not 0, the seconds of their time stamps
 }
 
-func withChecks(t *testing.T, override func(s *session, h *proto.Header, payload []byte) bool, f func(c *checked)) {
+func withChecks(t *testing.T, override func(s *session, h *proto.Header, payload []byte) bool, f func(t *testing.T, c *checked)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		c := &checked{server: doubles(nameServerAddr), sink: &recorder{}, registry: prometheus.NewRegistry()}
-		c.server.override = func(s *session, h *proto.Header, payload []byte) bool {
-			if v := c.value.Load(); v != 0 {
-				s.first[0] = float64(v)
-			}
-			if v := c.time.Load(); v != 0 {
-				s.first[4] = v
-			}
-			return override != nil && override(s, h, payload)
+	c := &checked{server: doubles(nameServerAddr)}
+	c.server.override = func(s *session, h *proto.Header, payload []byte) bool {
+		if v := c.value.Load(); v != 0 {
+			s.first[0] = float64(v)
 		}
-		config := config(clienttest.NewNetwork(c.server))
-		config.Registerer, config.CheckEvery = c.registry, time.Minute
-		clienttest.Start(t, New, config).Subscribe("PV", capture.SubscribeOptions{}, c.sink)
-		testclock.Advance(time.Second)
-		f(c)
-	})
-}
-
-// results returns the counts of checks by result.
-func (c *checked) results(t *testing.T) string {
-	t.Helper()
-	m := clienttest.Gather(t, c.registry)
-	var out []string
-	for _, r := range []string{"same", "changed", "healed", "failed", "unanswered"} {
-		if n := m["varve_pva_subscription_checks_total "+r]; n > 0 {
-			out = append(out, fmt.Sprintf("%s %v", r, n))
+		if v := c.time.Load(); v != 0 {
+			s.first[4] = v
 		}
+		return override != nil && override(s, h, payload)
 	}
-	return strings.Join(out, ", ")
+	clienttest.WithChecks(t, "varve_pva_", func(t *testing.T, set func(*client.Config)) capture.Source {
+		config := config(clienttest.NewNetwork(c.server))
+		set(&config.Config)
+		return clienttest.Start(t, New, config)
+	}, func(t *testing.T, common *clienttest.Checked) {
+		c.Checked = common
+		f(t, c)
+	})
 }
 
 // TestTheCheckOfAConstantChannelHasNoEffect checks that the sink of a constant channel gets nothing
 // from the checks, even if the time stamp changes.
 func TestTheCheckOfAConstantChannelHasNoEffect(t *testing.T) {
-	withChecks(t, nil, func(c *checked) {
-		before := len(c.sink.Calls())
-		c.time.Store(seconds + 5)
-		testclock.Advance(10 * time.Minute)
-		if calls := c.sink.Calls(); len(calls) != before || len(c.sink.Words()) != 1 {
-			t.Errorf("the sink got %v and %d samples", calls, len(c.sink.Words()))
-		}
-		n := len(c.server.last().subs) - 1
-		if got := c.results(t); n < 5 || n > 10 || got != fmt.Sprintf("same %d", n) {
-			t.Errorf("%d checks in 10 minutes, results: %s", n, got)
-		}
+	withChecks(t, nil, func(t *testing.T, c *checked) {
+		c.CheckConstant(t, func() { c.time.Store(seconds + 5) }, func() int { return len(c.server.last().subs) - 1 })
 	})
 }
 
@@ -81,24 +57,21 @@ func TestTheCheckOfAConstantChannelHasNoEffect(t *testing.T) {
 // and a mark, and that it counts as healed once the new monitor delivers. An update has only the
 // fields that changed, so its sample shows that the record is right.
 func TestADeadMonitorIsReplaced(t *testing.T) {
-	withChecks(t, nil, func(c *checked) {
-		c.value.Store(8) // and the server sends no update
-		testclock.Advance(2*time.Minute + 5*time.Second)
-		if got := c.sink.Floats(); len(got) != 2 || got[1] != 8 || len(c.sink.Suspects()) != 1 {
-			t.Fatalf("samples %v, calls %v", got, c.sink.Calls())
+	withChecks(t, nil, func(t *testing.T, c *checked) {
+		c.CheckDead(t, func() { c.value.Store(8) }, []float64{7, 8}, func() {
+			session := c.server.last()
+			session.write(session.update(session.subs[0], []int{fieldSeverity}, 2))
+		})
+		if got := c.Sink.Floats(); len(got) != 3 || got[2] != 8 || c.Sink.Samples[2].Tag.Severity() != 2 {
+			t.Errorf("samples %v, the last with severity %v", got, c.Sink.Samples[len(got)-1].Tag.Severity())
 		}
-		if got := c.results(t); !strings.HasSuffix(got, "changed 1") {
-			t.Errorf("results: %s", got)
-		}
-		session := c.server.last()
-		session.write(session.update(session.subs[0], []int{fieldSeverity}, 2))
-		testclock.Advance(time.Second)
-		if got := c.results(t); !strings.HasSuffix(got, "changed 1, healed 1") {
-			t.Errorf("results: %s", got)
-		}
-		if got := c.sink.Floats(); len(got) != 3 || got[2] != 8 || c.sink.Samples[2].Tag.Severity() != 2 {
-			t.Errorf("samples %v, the last with severity %v", got, c.sink.Samples[len(got)-1].Tag.Severity())
-		}
+	})
+}
+
+// TestANewMonitorThatIsDeadTooHealsNothing checks a channel that gets no update of its new monitor.
+func TestANewMonitorThatIsDeadTooHealsNothing(t *testing.T) {
+	withChecks(t, nil, func(t *testing.T, c *checked) {
+		c.CheckDead(t, func() { c.value.Add(8) }, []float64{7, 8}, nil)
 	})
 }
 
@@ -116,15 +89,15 @@ func TestUpdatesDuringACheckAreKept(t *testing.T) {
 			}
 		}
 		return false
-	}, func(c *checked) {
+	}, func(t *testing.T, c *checked) {
 		testclock.Advance(2*time.Minute + 5*time.Second)
-		if got := c.sink.Floats(); len(got) < 3 || got[1] != 8 || got[2] != 9 || len(c.sink.Suspects()) > 0 {
-			t.Errorf("samples %v, calls %v", got, c.sink.Calls())
+		if got := c.Sink.Floats(); len(got) < 3 || got[1] != 8 || got[2] != 9 || len(c.Sink.Suspects()) > 0 {
+			t.Errorf("samples %v, calls %v", got, c.Sink.Calls())
 		}
 		session := c.server.last()
 		session.write(session.update(session.subs[0], []int{fieldValue}, 10.0))
 		testclock.Advance(time.Second)
-		if got := c.sink.Floats(); got[len(got)-1] != 10 {
+		if got := c.Sink.Floats(); got[len(got)-1] != 10 {
 			t.Errorf("samples %v after another update", got)
 		}
 	})
@@ -141,13 +114,10 @@ func TestAChannelWhoseServerAnswersNoCheckIsLost(t *testing.T) {
 		}
 		inits++
 		return inits == 2
-	}, func(c *checked) {
-		testclock.Advance(3 * time.Minute)
-		if c.sink.Connects != 2 || !c.sink.Up || c.sink.Cause == nil || !strings.Contains(c.sink.Cause.Error(), errUnanswered.Error()) {
-			t.Errorf("the sink got %v", c.sink.Calls())
-		}
-		if got := c.results(t); !strings.HasPrefix(got, "unanswered 1") {
-			t.Errorf("results: %s", got)
+	}, func(t *testing.T, c *checked) {
+		c.CheckUnanswered(t, errUnanswered)
+		if c.Sink.Connects != 2 || !c.Sink.Up {
+			t.Errorf("the sink got %v", c.Sink.Calls())
 		}
 	})
 }

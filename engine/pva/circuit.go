@@ -32,7 +32,6 @@ var errSilent = errors.New("the server does not answer")
 type circuit struct {
 	*client.Link
 	client *Client
-	began  time.Time
 	order  atomic.Uint32 // proto.FlagBig if the server requests it
 
 	// mu guards the following fields. The circuit holds it while it calls a sink. batch locks
@@ -69,7 +68,7 @@ type inbound struct {
 }
 
 func newCircuit(owner *Client, link *client.Link) *circuit {
-	return &circuit{Link: link, client: owner, began: time.Now(), layouts: map[string]*layout{}, checks: owner.kernel.NewChecks()}
+	return &circuit{Link: link, client: owner, layouts: map[string]*layout{}, checks: owner.kernel.NewChecks(link)}
 }
 
 // flags returns the flags of messages to the server. They have the byte order of the server.

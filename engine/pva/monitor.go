@@ -155,9 +155,9 @@ func (c *circuit) deliver(s *slot, changes role) {
 		c.handleChecked(s)
 		return
 	}
-	s.seen = c.secondOf(c.now)
+	s.seen = c.checks.Second(c.now)
 	if s.check != client.CheckNone {
-		c.noteUpdate(s)
+		c.checks.Updated(&s.check)
 	}
 	s.sink.Sample(&c.sample)
 }

@@ -19,7 +19,7 @@ const (
 )
 
 // ErrCorrupt is wrapped by the errors of Decode.
-var ErrCorrupt = errors.New("corrupt tile")
+var ErrCorrupt = errors.New("damaged tile")
 
 // Tile holds the bins of a PV that are stored in one row.
 type Tile struct {

@@ -3,8 +3,11 @@ package seal
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
@@ -16,25 +19,51 @@ import (
 // goroutine.
 type Damage struct {
 	mu    sync.Mutex
-	count int
-	first string
+	known map[uint64]bool // by ID
+	found Found
 }
 
-// note counts a damaged object. name describes it, and is kept if it is the first one.
-func (d *Damage) note(name string) {
+// Found is what was found damaged.
+type Found struct {
+	// Count is the number of blocks and journal rows, and First describes the first one.
+	Count int
+	First string
+	// IDs are the IDs of the first ones, at most MaxIDs. A block or a row has the same ID in every
+	// engine, so that it can be counted once although several engines found it.
+	IDs []uint64
+}
+
+// MaxIDs is the maximum number of IDs in Found.
+const MaxIDs = 256
+
+// note counts a damaged object, unless another sealer of the engine has found it. key has all fields
+// of the object's key. name describes the object, and is kept if it is the first one.
+func (d *Damage) note(key, name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.count++; d.count == 1 {
-		d.first = name
+	id := xxhash.Sum64String(key)
+	if d.known[id] {
+		return
+	}
+	if d.known == nil || len(d.known) >= maxReported {
+		d.known = map[uint64]bool{}
+	}
+	d.known[id] = true
+	if d.found.Count++; d.found.Count == 1 {
+		d.found.First = name
+	}
+	if len(d.found.IDs) < MaxIDs {
+		d.found.IDs = append(d.found.IDs, id)
 	}
 }
 
-// Found returns how many stored objects were found damaged, and describes the first one. A block
-// that several sealers found counts several times.
-func (d *Damage) Found() (count int, first string) {
+// Found returns what was found damaged since the engine started.
+func (d *Damage) Found() Found {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.count, d.first
+	found := d.found
+	found.IDs = slices.Clone(found.IDs)
+	return found
 }
 
 // rowGrace is how long a sealer reads a damaged journal row again and again before it leaves
@@ -68,11 +97,11 @@ func (s *Shard) quarantine(d *scan.Damaged) {
 		s.damage.reported = map[store.BlockKey]bool{}
 	}
 	s.damage.reported[key] = true
-	s.cfg.Metrics.Corrupt.Inc()
+	s.cfg.Metrics.Damaged.Inc()
 	s.cfg.Log.Error("a block cannot be read, and the sealer goes on without it; run `varve store check`",
 		"shard", s.shardJournal.Shard, "pv", d.Block.PV, "samples", d.Block.Count, "err", d)
 	if m, lost := d.Lost(); lost { // not if a later version wrote the block
-		s.cfg.found.note(fmt.Sprintf("the block of %s that begins at %s", d.Block.PV, time.Unix(0, d.Block.Start).UTC().Format(time.RFC3339)))
+		s.cfg.found.note(fmt.Sprintf("block %q %d %d %v %d", key.PV, key.Bucket, key.Start, key.Writer, key.N), fmt.Sprintf("the block of %s that begins at %s", d.Block.PV, time.Unix(0, d.Block.Start).UTC().Format(time.RFC3339)))
 		s.reportLost(d.Block.PV, m)
 	}
 }
@@ -104,8 +133,8 @@ func (s *Shard) mustWait(row *store.JournalRow, err error) bool {
 // time before, in ns since 1970.
 func (s *Shard) leaveOut(row *store.JournalRow, before int64, err error) {
 	delete(s.damage.rows, rowKey{row.Writer, row.At})
-	s.cfg.Metrics.Corrupt.Inc()
-	s.cfg.found.note(fmt.Sprintf("row %d/%d in the journal of shard %d", row.At.N(), row.At.Seq(), row.Shard))
+	s.cfg.Metrics.Damaged.Inc()
+	s.cfg.found.note(fmt.Sprintf("row %d %v %d", row.Shard, row.Writer, row.At), fmt.Sprintf("row %d/%d in the journal of shard %d", row.At.N(), row.At.Seq(), row.Shard))
 	s.cfg.Log.Error("a journal row cannot be read; its samples are lost", "shard", s.shardJournal.Shard,
 		"writer", row.Writer.String(), "position", uint64(row.At), "err", err)
 	m := sample.Mark{Time: before, End: time.Now().UnixNano(), Kind: sample.Lost, Reason: sample.Damaged, Text: err.Error()}

@@ -130,11 +130,11 @@ func TestDamagedBlock(t *testing.T) {
 					}
 				}
 				var counted dto.Metric
-				if err := second.shard.cfg.Metrics.Corrupt.Write(&counted); err != nil || counted.Counter.GetValue() != 1 {
+				if err := second.shard.cfg.Metrics.Damaged.Write(&counted); err != nil || counted.Counter.GetValue() != 1 {
 					t.Errorf("%v damaged blocks are counted, %v", counted.Counter.GetValue(), err)
 				}
 				if name == "LaterVersion" {
-					if n, _ := second.shard.cfg.Found().Found(); n != 0 {
+					if n := second.shard.cfg.Found().Found().Count; n != 0 {
 						t.Errorf("%d blocks of a later version count as damaged", n)
 					}
 					if len(*losses) != 0 {
@@ -144,8 +144,8 @@ func TestDamagedBlock(t *testing.T) {
 					l[0].Time != m.all["A"][0].Time || l[0].End != m.all["A"][99].Time {
 					t.Errorf("reported losses: %+v", l)
 				}
-				if n, first := second.shard.cfg.Found().Found(); name != "LaterVersion" && (n != 1 || !strings.HasPrefix(first, "the block of A that begins at 1999-12-31T23:5")) {
-					t.Errorf("%d damaged objects are reported, the first one is %q", n, first)
+				if found := second.shard.cfg.Found().Found(); name != "LaterVersion" && (found.Count != 1 || len(found.IDs) != 1 || !strings.HasPrefix(found.First, "the block of A that begins at 1999-12-31T23:5")) {
+					t.Errorf("reported as damaged: %+v", found)
 				}
 				now := m.rows("A", level)
 				for _, tile := range bins {
@@ -232,8 +232,8 @@ func TestDamagedRow(t *testing.T) {
 						t.Errorf("reported as lost: %+v", l)
 					}
 				}
-				if n, first := second.shard.cfg.Found().Found(); n != min(1, len(c.losses)) || n > 0 && first != fmt.Sprintf("row %d/%d in the journal of shard 0", whole.At.N(), whole.At.Seq()) {
-					t.Errorf("%d damaged objects are reported, the first one is %q", n, first)
+				if found := second.shard.cfg.Found().Found(); found.Count != min(1, len(c.losses)) || found.Count > 0 && found.First != fmt.Sprintf("row %d/%d in the journal of shard 0", whole.At.N(), whole.At.Seq()) {
+					t.Errorf("reported as damaged: %+v", found)
 				}
 				if slices.Sort(pvs); !slices.Equal(pvs, c.losses) {
 					t.Errorf("losses are reported of %q, want %q", pvs, c.losses)
@@ -284,4 +284,28 @@ func TestRowDamagedAtEachByte(t *testing.T) {
 			second.end()
 		}
 	})
+}
+
+// TestDamageIsCountedOnce checks that an object that several sealers find counts once, and that its ID
+// is the same in every engine.
+func TestDamageIsCountedOnce(t *testing.T) {
+	var one, other Damage
+	for i := range 3 {
+		one.note("block A", "the block of A")
+		other.note(fmt.Sprint("block ", i), "another block")
+		other.note("block A", "the block of A")
+	}
+	a, b := one.Found(), other.Found()
+	if a.Count != 1 || len(a.IDs) != 1 || a.First != "the block of A" {
+		t.Errorf("one engine found %+v", a)
+	}
+	if b.Count != 4 || b.First != "another block" || !slices.Contains(b.IDs, a.IDs[0]) {
+		t.Errorf("the other engine found %+v", b)
+	}
+	for i := range 2 * MaxIDs {
+		one.note(fmt.Sprint("row ", i), "a row")
+	}
+	if a := one.Found(); a.Count != 1+2*MaxIDs || len(a.IDs) != MaxIDs {
+		t.Errorf("%d objects with %d IDs", a.Count, len(a.IDs))
+	}
 }

@@ -25,7 +25,7 @@ type Metrics struct {
 	Refused prometheus.Counter
 	// Adopted counts the runs of other writers that were sealed.
 	Adopted                    prometheus.Counter
-	Retries, Failures, Corrupt prometheus.Counter
+	Retries, Failures, Damaged prometheus.Counter
 	Duration                   prometheus.Histogram
 	Tiling                     *tiling.Metrics
 	Relocation                 *relocation.Metrics
@@ -48,13 +48,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Adopted:     counter("adopted_runs_total", "Runs of samples of other writers that were sealed."),
 		Retries:     counter("retries_total", "Operations of the store that failed and were retried."),
 		Failures:    counter("failures_total", "Checkpoints that failed."),
-		Corrupt:     counter("corrupt_rows_total", "Blocks, journal rows and rollup tiles that could not be read."),
+		Damaged:     counter("damaged_objects_total", "Blocks, journal rows and rollup tiles that could not be read."),
 		Duration: f.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "varve", Subsystem: "seal", Name: "checkpoint_seconds", Help: "Duration of a checkpoint of a shard.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),
 		}),
 	}
-	m.Tiling = tiling.NewMetrics(reg, m.Corrupt)
+	m.Tiling = tiling.NewMetrics(reg, m.Damaged)
 	m.Relocation = relocation.NewMetrics(reg, m.Failures)
 	return m
 }

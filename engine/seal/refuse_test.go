@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/scan"
@@ -116,6 +118,13 @@ func TestRefusedPVDoesNotKeepOthersWaiting(t *testing.T) {
 				}
 				if c := m.claim(second); c.Sealed != second.shardJournal.Acked() {
 					t.Errorf("at the end the claim says %x is sealed, of %x", c.Sealed, second.shardJournal.Acked())
+				}
+				var counted dto.Metric
+				if err := second.shard.cfg.Metrics.Samples.Write(&counted); err != nil {
+					t.Fatal(err)
+				}
+				if n, all := counted.Counter.GetValue(), len(m.all["A"])+len(m.all["B"]); int(n) < all || int(n) > all+all/10 {
+					t.Errorf("%v samples count as sealed, want %d and some duplicates", n, all)
 				}
 				if claims, _ = m.st.Claims(t.Context(), 0); len(claims) != 1 {
 					t.Error("the claim of the ended writer is not dropped")

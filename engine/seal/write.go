@@ -44,7 +44,7 @@ func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, 
 		return nil, err
 	}
 	now := s.clock.Earliest()
-	p := s.plan(parts, now, s.blocks.Cutoff(), report)
+	p := s.plan(parts, now, s.blocks.Cutoff())
 	// The series count a planned block as written. If the store refuses the block, the sealer
 	// forgets the series.
 	parts, err = s.eachPV(ctx, "adding to the directory", parts, func(ctx context.Context, pv string) error {
@@ -70,13 +70,13 @@ func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, 
 	if err := s.tiles.BlocksAcknowledged(ctx, s.tilingParts(parts)); err != nil {
 		return nil, err
 	}
-	s.cfg.Metrics.wrote(blocks, p.samples)
-	s.cfg.Metrics.Expired.Add(float64(p.expired))
 	if parts, err = s.fillValues(ctx, parts); err != nil {
 		return nil, err
 	}
 	s.countOpen(parts)
-	return s.accept(all, parts), nil
+	refused = s.accept(all, parts)
+	s.count(p, blocks, refused, report)
+	return refused, nil
 }
 
 // tilingParts returns the parts in the form that package tiling needs.
@@ -91,15 +91,35 @@ func (s *Shard) tilingParts(parts []part) []tiling.Part {
 
 // planned holds the rows that a call of write stores.
 type planned struct {
-	blocks           []store.Block
-	missing          []store.Channel // entries that the directory must list first
-	samples, expired int
+	blocks  []store.Block
+	missing []store.Channel // entries that the directory must list first
+	samples map[string]sampleCount
+}
+
+// sampleCount counts samples of a PV: those that are kept in blocks, and those that are too old.
+type sampleCount struct{ kept, expired int }
+
+// count counts what a call of write has stored: nothing of the refused PVs, which are sealed later. If
+// report is not nil, count calls it with the number of expired samples of a PV.
+func (s *Shard) count(p *planned, blocks []store.Block, refused map[string]bool, report func(pv string, n int)) {
+	kept := 0
+	for pv, n := range p.samples {
+		if refused[pv] {
+			continue
+		}
+		kept += n.kept
+		s.cfg.Metrics.Expired.Add(float64(n.expired))
+		if n.expired > 0 && report != nil {
+			report(pv, n.expired)
+		}
+	}
+	s.cfg.Metrics.wrote(slices.DeleteFunc(blocks, func(b store.Block) bool { return refused[b.PV] }), kept)
 }
 
 // plan plans the blocks of parts. It replaces the run of each part by the samples that are not
 // before the deletion cutoff.
-func (s *Shard) plan(parts []part, now, cutoff int64, report func(pv string, n int)) *planned {
-	out := new(planned)
+func (s *Shard) plan(parts []part, now, cutoff int64) *planned {
+	out := &planned{samples: make(map[string]sampleCount, len(parts))}
 	for i := range parts {
 		p := &parts[i]
 		ser := s.series[p.pv]
@@ -110,11 +130,9 @@ func (s *Shard) plan(parts []part, now, cutoff int64, report func(pv string, n i
 			ser.resize(p.run, now)
 			run, refused := ser.refuse(p.run, cutoff)
 			planned, old := ser.plan(run, now)
-			if old+refused > 0 && report != nil {
-				report(p.pv, old+refused)
-			}
-			blocks, out.samples, out.expired = planned, out.samples+run.Len()-old, out.expired+old+refused
-			p.run = run
+			n := out.samples[p.pv]
+			out.samples[p.pv] = sampleCount{n.kept + run.Len() - old, n.expired + old + refused}
+			blocks, p.run = planned, run
 		}
 		if ser.lastType != sample.Unknown {
 			blocks = append(blocks, ser.carry(ser.bucket(now))...)

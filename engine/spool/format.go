@@ -26,7 +26,7 @@ const (
 
 var (
 	// errCorrupt is returned for bytes that no spool has written.
-	errCorrupt = errors.New("corrupt spool file")
+	errCorrupt = errors.New("damaged spool file")
 	// errShort is returned for an incomplete header.
 	errShort = errors.New("the header of the spool file is incomplete")
 

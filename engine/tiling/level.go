@@ -83,7 +83,7 @@ func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*lev
 			}
 			var t rollup.Tile
 			if err := rollup.Decode(&t, &row); err != nil {
-				s.reportCorrupt(&row, err)
+				s.reportDamaged(&row, err)
 				continue
 			}
 			found = true
@@ -97,10 +97,10 @@ func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*lev
 	return r, nil
 }
 
-// reportCorrupt reports a tile that cannot be read. The bins of the tile are recomputed
+// reportDamaged reports a tile that cannot be read. The bins of the tile are recomputed
 // from the samples that still exist.
-func (s *Shard) reportCorrupt(row *store.Rollup, err error) {
-	s.cfg.Metrics.Corrupt.Inc()
+func (s *Shard) reportDamaged(row *store.Rollup, err error) {
+	s.cfg.Metrics.Damaged.Inc()
 	s.cfg.Log.Error("a tile of a rollup cannot be read; its bins are recomputed from the samples that still exist", "shard", s.cfg.Shard, "pv", row.PV, "level", row.Level.String(), "tile", int64(row.Tile), "err", err)
 }
 

@@ -17,12 +17,12 @@ type Metrics struct {
 	Reread prometheus.Counter
 	// PutOff counts the checkpoints that deferred rollups because memory was short.
 	PutOff prometheus.Counter
-	// Corrupt is shared with the sealers of the engine.
-	Corrupt prometheus.Counter
+	// Damaged is shared with the sealers of the engine.
+	Damaged prometheus.Counter
 }
 
-// NewMetrics registers the metrics. It does not register corrupt, which is shared.
-func NewMetrics(reg prometheus.Registerer, corrupt prometheus.Counter) *Metrics {
+// NewMetrics registers the metrics. It does not register damaged, which is shared.
+func NewMetrics(reg prometheus.Registerer, damaged prometheus.Counter) *Metrics {
 	f := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {
 		return f.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "seal", Name: name, Help: help})
@@ -33,7 +33,7 @@ func NewMetrics(reg prometheus.Registerer, corrupt prometheus.Counter) *Metrics 
 		Bins:      counter("bins_total", "Rollup bins computed and written."),
 		Reread:    counter("reread_samples_total", "Samples read from blocks to compute rollup bins."),
 		PutOff:    counter("rollups_put_off_total", "Checkpoints that deferred rollups because memory was short; meanwhile readers compute them."),
-		Corrupt:   corrupt,
+		Damaged:   damaged,
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *Shard) tile(ctx context.Context, pv string, l store.Level, at store.Til
 		}
 		t := new(rollup.Tile)
 		if err := rollup.Decode(t, &row); err != nil {
-			s.reportCorrupt(&row, err)
+			s.reportDamaged(&row, err)
 			continue
 		}
 		found, stamp = t, row.Stamp
@@ -136,7 +136,7 @@ func (s *Shard) nextBin(ctx context.Context, pv string, r *level, from int64) (e
 		}
 		var t rollup.Tile
 		if err := rollup.Decode(&t, &row); err != nil {
-			s.reportCorrupt(&row, err)
+			s.reportDamaged(&row, err)
 			continue
 		}
 		if i := slices.IndexFunc(t.Bins, func(b rollup.Bin) bool { return b.Start >= from }); i >= 0 {
@@ -189,7 +189,7 @@ func (s *Shard) before(ctx context.Context, ser *series, r *level, lo int64) (be
 			}
 			var t rollup.Tile
 			if err := rollup.Decode(&t, &row); err != nil {
-				s.reportCorrupt(&row, err)
+				s.reportDamaged(&row, err)
 				continue
 			}
 			if n := sort.Search(len(t.Bins), func(i int) bool { return t.Bins[i].Start >= lo }); n > 0 {

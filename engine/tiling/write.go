@@ -85,7 +85,7 @@ func (s *Shard) existing(ctx context.Context, ser *series, p *patch) (map[store.
 		}
 		t := &stamped{stamp: row.Stamp, blob: row.Blob}
 		if err := rollup.Decode(&t.Tile, &row); err != nil {
-			s.reportCorrupt(&row, err)
+			s.reportDamaged(&row, err)
 			t.Tile = rollup.Tile{Level: l, Tile: row.Tile, Since: l.Start(row.Tile), Through: l.Start(row.Tile)}
 		}
 		if t.Start() >= p.through || row.Tile == l.Tile(p.through-1) && row.Stamp != p.latest {

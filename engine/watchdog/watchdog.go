@@ -7,7 +7,9 @@
 //	             samples of all engines ─▶ sealer ──────┘
 //
 // Blocks hold the samples of other engines up to their last checkpoint, so it takes up to
-// a checkpoint interval to find a stale subscription. The check of a silent channel costs a
+// a checkpoint interval to find a stale subscription. A sample that is newer only because the
+// other engine has read a value, for which the record sent no update, is no reason: see package
+// capture. The check of a silent channel costs a
 // read of its latest block, even if the value just does not change. A round checks a limited
 // number of channels; if there are more, they take turns.
 package watchdog
@@ -45,8 +47,9 @@ type Config struct {
 	// Last returns a run with the last sample of a PV in blocks at or before a time, in
 	// ns since 1970, or nil if there is none.
 	Last func(ctx context.Context, pv string, at int64) (*sample.Run, error)
-	// Resubscribe replaces the subscription of a PV with a new one.
-	Resubscribe func(pv string)
+	// Resubscribe replaces the subscription of a PV with a new one, and then calls done, unless the
+	// IOC had a reason to send no update for the stored sample.
+	Resubscribe func(pv string, stored *sample.Run, done func())
 	// Every is how long a round lasts. It must not be shorter than the checkpoint interval.
 	Every      time.Duration
 	Registerer prometheus.Registerer
@@ -143,8 +146,9 @@ func (w *Watchdog) compare(ctx context.Context, st *capture.Status) {
 	if r == nil || r.Len() == 0 || st.HasLast && r.Times[0] <= st.Last.Time+int64(slack) {
 		return
 	}
-	w.resubscribed.Inc()
-	w.cfg.Log.Warn("a channel is connected but silent, while another engine got samples; resubscribing",
-		"pv", st.PV, "host", st.Host, "stored", time.Unix(0, r.Times[0]).UTC())
-	w.cfg.Resubscribe(st.PV)
+	w.cfg.Resubscribe(st.PV, r, func() {
+		w.resubscribed.Inc()
+		w.cfg.Log.Warn("a channel is connected but silent, while another engine got samples; resubscribed",
+			"pv", st.PV, "host", st.Host, "stored", time.Unix(0, r.Times[0]).UTC())
+	})
 }

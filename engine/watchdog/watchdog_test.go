@@ -22,10 +22,11 @@ import (
 
 // lab simulates an engine's channels and the stored samples.
 type lab struct {
-	statuses []capture.Status
-	gets     time.Duration    // every channel gets a sample per this time; 0: none
-	stored   map[string]int64 // time of the last sample by PV
-	down     bool             // the store is unreachable
+	statuses  []capture.Status
+	gets      time.Duration    // every channel gets a sample per this time; 0: none
+	stored    map[string]int64 // time of the last sample by PV
+	down      bool             // the store is unreachable
+	explained map[string]bool  // PVs whose IOC had a reason to send no update
 
 	mu           sync.Mutex
 	compared     int
@@ -61,9 +62,16 @@ func (l *lab) last(_ context.Context, pv string, at int64) (*sample.Run, error) 
 	return r, nil
 }
 
-func (l *lab) resubscribe(pv string) {
+func (l *lab) resubscribe(pv string, stored *sample.Run, done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if stored.Times[0] != l.stored[pv] {
+		panic("BUG: another sample")
+	}
+	if l.explained[pv] {
+		return
+	}
+	done()
 	l.resubscribed = append(l.resubscribed, pv)
 }
 
@@ -96,11 +104,13 @@ func TestStaleSubscriptionsAreResubscribed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now().UnixNano()
 		old, late := now-int64(time.Hour), now-int64(time.Minute)
-		l := &lab{stored: map[string]int64{"alone": late, "behind": late, "close": old + int64(5*time.Second), "even": old, "gone": late, "none": late}}
+		l := &lab{stored: map[string]int64{"alone": late, "behind": late, "drifts": late, "close": old + int64(5*time.Second), "even": old, "gone": late, "none": late}}
+		l.explained = map[string]bool{"drifts": true}
 		l.statuses = []capture.Status{
 			{PV: "alone", State: capture.Connected, HasLast: true, Last: at(old)},
 			{PV: "behind", State: capture.Connected, HasLast: true, Last: at(old)},
 			{PV: "close", State: capture.Connected, HasLast: true, Last: at(old)},
+			{PV: "drifts", State: capture.Connected, HasLast: true, Last: at(old)},
 			{PV: "even", State: capture.Connected, HasLast: true, Last: at(old)},
 			{PV: "gone", State: capture.Disconnected, HasLast: true, Last: at(old)},
 			{PV: "none", State: capture.Connected},

@@ -48,13 +48,14 @@ func (r *Recorder) Sample(s *sample.Sample) {
 	r.Samples = append(r.Samples, kept)
 }
 
-// Checked implements capture.Sink.
-func (r *Recorder) Checked(s *sample.Sample) (differs bool) {
+// Checked implements capture.Sink. It records a value that differs like a call of Suspect.
+func (r *Recorder) Checked(s *sample.Sample, since int64) (differs bool) {
 	r.mu.Lock()
 	n := len(r.Samples)
 	differs = n == 0 || r.Samples[n-1].Word != s.Word || !bytes.Equal(r.Samples[n-1].Bytes, s.Bytes)
 	r.mu.Unlock()
 	if differs {
+		r.Suspect(since, time.Now().UnixNano())
 		r.Sample(s)
 	}
 	return differs
@@ -143,13 +144,13 @@ func (r *Recorder) Floats() []float64 {
 // ignore is a sink that ignores all calls.
 type ignore struct{}
 
-func (ignore) Connected(capture.ChannelInfo) {}
-func (ignore) Sample(*sample.Sample)         {}
-func (ignore) Checked(*sample.Sample) bool   { return false }
-func (ignore) Metadata(*sample.Metadata)     {}
-func (ignore) Suspect(int64, int64)          {}
-func (ignore) Dropped(sample.Reason, uint64) {}
-func (ignore) Disconnected(error)            {}
+func (ignore) Connected(capture.ChannelInfo)      {}
+func (ignore) Sample(*sample.Sample)              {}
+func (ignore) Checked(*sample.Sample, int64) bool { return false }
+func (ignore) Metadata(*sample.Metadata)          {}
+func (ignore) Suspect(int64, int64)               {}
+func (ignore) Dropped(sample.Reason, uint64)      {}
+func (ignore) Disconnected(error)                 {}
 
 // Tally is a sink that only counts. It is for tests with many channels.
 type Tally struct {

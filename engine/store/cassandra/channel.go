@@ -44,37 +44,56 @@ func elements[T ~int | ~int64 | ~uint8](in []int64) []T {
 // Channel implements store.Store.
 func (s *Store) Channel(ctx context.Context, pv string) (c store.Channel, found bool, err error) {
 	it := s.query(ctx, "channel_read", 1, "SELECT pv, shards, starts, types, levels FROM channel WHERE pv = ?", pv)
-	for c, err := range channels(it) {
-		return c, err == nil, err
+	found = scanChannel(it, &c)
+	if err := it.Close(); err != nil {
+		return store.Channel{}, false, fmt.Errorf("reading the directory: %w", err)
 	}
-	return c, false, nil
+	return c, found, nil
 }
 
 // Channels implements store.Store.
 func (s *Store) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
 	return func(yield func(store.Channel, error) bool) {
-		channels(s.query(ctx, "channel_read", channelPage, "SELECT pv, shards, starts, types, levels FROM channel"))(yield)
+		for c, err := range readRing(ctx, s.cfg.Keyspace+".channel", channelPage, s.channelsIn) {
+			if err != nil {
+				err = fmt.Errorf("reading the directory: %w", err)
+			}
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 
-// channels yields the rows of a query and closes the iterator.
-func channels(it *gocql.Iter) iter.Seq2[store.Channel, error] {
-	return func(yield func(store.Channel, error) bool) {
+// channelsIn reads the channels in a range of the ring.
+func (s *Store) channelsIn(ctx context.Context, r tokens, page int) iter.Seq2[placed[store.Channel], error] {
+	return func(yield func(placed[store.Channel], error) bool) {
+		it := s.query(ctx, "channel_read", page,
+			"SELECT token(pv), pv, shards, starts, types, levels FROM channel WHERE token(pv) >= ? AND token(pv) <= ?", r.first, r.last)
 		for {
-			var c store.Channel
-			var shards, starts, types, levels []int64
-			if !it.Scan(&c.PV, &shards, &starts, &types, &levels) {
+			var c placed[store.Channel]
+			if !scanChannel(it, &c.row, &c.token) {
 				break
 			}
-			c.Shards, c.Starts, c.Types = elements[int](shards), elements[store.Bucket](starts), elements[sample.Type](types)
-			c.Levels = elements[store.Level](levels)
+			c.key = c.row.PV
 			if !yield(c, nil) {
 				_ = it.Close() // the caller stopped early
 				return
 			}
 		}
 		if err := it.Close(); err != nil {
-			yield(store.Channel{}, fmt.Errorf("reading the directory: %w", err))
+			yield(placed[store.Channel]{}, err)
 		}
 	}
+}
+
+// scanChannel reads a row: the columns that come first, and those of the channel.
+func scanChannel(it *gocql.Iter, c *store.Channel, first ...any) bool {
+	var shards, starts, types, levels []int64
+	if !it.Scan(append(first, &c.PV, &shards, &starts, &types, &levels)...) {
+		return false
+	}
+	c.Shards, c.Starts, c.Types = elements[int](shards), elements[store.Bucket](starts), elements[sample.Type](types)
+	c.Levels = elements[store.Level](levels)
+	return true
 }

@@ -62,7 +62,7 @@ func TestOpenRefusesWhatIsNotAnArchive(t *testing.T) {
 	refused(t, file, "not a directory")
 	refused(t, set(t, "x", "y"), "not an archive")
 	refused(t, set(t, "s", "\x00\x00\x00\x07"), "version 7", "version 5")
-	refused(t, set(t, "s", "?"), "corrupt")
+	refused(t, set(t, "s", "?"), "damaged")
 }
 
 // TestEarlierVersionsAreUpgraded checks that Open upgrades an archive of an earlier version.

@@ -10,7 +10,7 @@ import (
 )
 
 // errCorrupt is returned for a key or value that this package cannot have written.
-var errCorrupt = errors.New("corrupt entry")
+var errCorrupt = errors.New("damaged entry")
 
 func appendFloat(v []byte, f float64) []byte { return appendUint64(v, math.Float64bits(f)) }
 

@@ -43,7 +43,7 @@ func (c *counter) Dropped(sample.Reason, uint64) {}
 func (c *counter) Suspect(int64, int64) {}
 
 // Checked implements capture.Sink.
-func (c *counter) Checked(*sample.Sample) bool { return false }
+func (c *counter) Checked(*sample.Sample, int64) bool { return false }
 
 // Disconnected implements capture.Sink.
 func (c *counter) Disconnected(error) { c.connected.Add(-1) }
