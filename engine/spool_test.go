@@ -259,6 +259,77 @@ func TestStopAndKillDuringAnOutage(t *testing.T) {
 	}
 }
 
+// TestDamageInTheSpoolIsMarked checks that each PV of a shard has a mark if a damaged file of the spool
+// lost samples of the shard, and that the engine stores what is not damaged.
+func TestDamageInTheSpoolIsMarked(t *testing.T) {
+	t.Parallel() // it waits for most of the time
+	st, fs := openStore(t), vfs.NewMem()
+	l := spooling(t, st, fs)
+	l.store.dead.Store(true)
+	for i := range 8 { // so that a shard has several rows
+		l.spoolAll(t, 1000*i, 1000*(i+1))
+	}
+	l.end()
+	if err := l.opts.Spool.Close(); err != nil {
+		t.Fatal(err)
+	}
+	spoil(t, fs, "spool")
+
+	l = spooling(t, st, fs)
+	eventually(t, "the spool is drained", func() bool { return l.Summary().Spooled == 0 })
+	lost := 0
+	for _, pv := range []string{"A", "B"} {
+		n := 8000 - len(values(t, l.reader, pv))
+		if lost += n; n == 0 {
+			continue
+		}
+		eventually(t, "the loss of "+pv+" is marked", func() bool {
+			for m, err := range l.reader.Marks(t.Context(), pv, 0, time.Now().UnixNano()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.Kind == sample.Lost && m.Reason == sample.Damaged && m.Count > 0 {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	if lost == 0 || lost > 8000 {
+		t.Errorf("%d of 16000 samples are lost because a byte changed", lost)
+	}
+}
+
+// spoil changes the byte in the middle of each file of a directory that has rows.
+func spoil(t *testing.T, fs vfs.FS, dir string) {
+	t.Helper()
+	names, err := fs.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		f, err := fs.OpenReadWrite(fs.PathJoin(dir, name), vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() < 100 {
+			continue
+		}
+		b := make([]byte, 1)
+		if _, err := f.ReadAt(b, info.Size()/2); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt([]byte{b[0] ^ 1}, info.Size()/2); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // refusing is a store that can refuse the claims of late writers.
 type refusing struct {
 	store.Store
