@@ -54,6 +54,9 @@ func (e *Engine) Apply(a Assignment) {
 			e.marks.Add(c.PV, sample.Mark{Time: c.Time, Kind: sample.Removed, Text: c.Group})
 		}
 	}
+	for _, h := range fresh {
+		e.markTaken(h.journal.Shard, a[h.journal.Shard].Channels)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for shard, h := range e.held {
@@ -272,16 +275,4 @@ func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error 
 		}
 	}
 	return nil
-}
-
-// markDamaged marks samples that are lost because stored bytes are damaged: those of a PV, or,
-// if the PV is empty, those of any PV of a shard that this engine captures.
-func (e *Engine) markDamaged(shard int, pv string, m sample.Mark) {
-	if pv != "" {
-		e.marks.Add(pv, m)
-		return
-	}
-	for _, pv := range e.capture.InShard(shard) {
-		e.marks.Add(pv, m)
-	}
 }

@@ -130,6 +130,7 @@ type Engine struct {
 	peers          peers
 	writer         store.WriterID
 	marks          *mark.Log
+	damage         damage
 	capture        *capture.Manager
 	memory         *journal.Memory
 	journalMetrics *journal.Metrics

@@ -259,6 +259,76 @@ func TestStopAndKillDuringAnOutage(t *testing.T) {
 	}
 }
 
+// TestDamageInTheSpoolIsMarked checks that one changed byte in the spool loses one row at most, and
+// that each PV that misses samples has a mark. The engine finds the damage before it captures
+// the PVs, and the directory does not have them yet.
+func TestDamageInTheSpoolIsMarked(t *testing.T) {
+	t.Parallel() // it waits for most of the time
+	// The sizes of the headers of a file and of a row are in docs/format/spool.md.
+	file := int64(len("varvespl") + 1 + len(store.WriterID{}) + 8 + 2 + len("test") + 4)
+	for name, at := range map[string]int64{"the header of a row": file + 3, "the body of a row": file + 36 + 5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st, fs := openStore(t), vfs.NewMem()
+			l := spooling(t, st, fs)
+			l.store.dead.Store(true)
+			for i := range 4 { // so that a shard has several rows
+				l.spoolAll(t, 1000*i, 1000*(i+1))
+			}
+			l.end()
+			if err := l.opts.Spool.Close(); err != nil {
+				t.Fatal(err)
+			}
+			changeByte(t, fs, "spool/0000000000000001.spool", at)
+
+			l = launch(t, st, &taps{}, Options{Checkpoint: 20 * time.Millisecond, Spool: openSpool(t, fs)})
+			eventually(t, "the spool is drained", func() bool { return l.Summary().Spooled == 0 })
+			l.assign("A", "B")
+			lost := 0
+			for _, pv := range []string{"A", "B"} {
+				n := 4000 - len(values(t, l.reader, pv))
+				if lost += n; n > 0 {
+					eventually(t, "the loss of "+pv+" is marked", func() bool { return l.damageIsMarked(t, pv) })
+				}
+			}
+			if lost == 0 || lost > 1000 {
+				t.Errorf("%d of 8000 samples are lost because a byte changed", lost)
+			}
+		})
+	}
+}
+
+// damageIsMarked reports whether a mark says that samples of a PV are lost because of damage.
+func (l *life) damageIsMarked(t *testing.T, pv string) bool {
+	t.Helper()
+	for m, err := range l.reader.Marks(t.Context(), pv, 0, time.Now().UnixNano()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Kind == sample.Lost && m.Reason == sample.Damaged {
+			return true
+		}
+	}
+	return false
+}
+
+// changeByte changes a bit of a file.
+func changeByte(t *testing.T, fs vfs.FS, name string, at int64) {
+	t.Helper()
+	f, err := fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 1)
+	if _, err := f.ReadAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte{b[0] ^ 1}, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // refusing is a store that can refuse the claims of late writers.
 type refusing struct {
 	store.Store

@@ -1,6 +1,8 @@
 // Package mark writes marks and metadata, which explain the samples beside them.
 //
 //	capture, journal, seal ── Add, Metadata ──▶ queue ── Run: batches ──▶ store
+//	spool, seal ── AddToShard ───────────────────┘        │
+//	                           the PVs of a shard ◀───────┴── the directory
 //
 // A mark that a channel is not found, refused or denied is stored only if the PV's latest mark says
 // something else, because engines that restart, or take over a shard, find out the same again.
@@ -36,6 +38,7 @@ type Store interface {
 	LatestMarks(ctx context.Context, pv string, at int64) iter.Seq2[store.PVMark, error]
 	PutMetadata(ctx context.Context, m store.PVMetadata) error
 	MetadataAt(ctx context.Context, pv string, at int64) (store.PVMetadata, bool, error)
+	Channels(ctx context.Context) iter.Seq2[store.Channel, error]
 }
 
 // Limits of the queue, of a batch, and of parallel writes.
@@ -56,14 +59,15 @@ type Log struct {
 	waiting waiting
 }
 
-// entry is a mark, a loss that may still grow if loss is set, metadata if meta is set, or a
-// request to close sync if sync is set. Run closes sync once all earlier entries are written or
-// dropped.
+// entry is a mark, a loss that may still grow if loss is set, a mark of all PVs of a shard if shard
+// is set, metadata if meta is set, or a request to close sync if sync is set. Run closes sync once
+// all earlier entries are written or dropped.
 type entry struct {
-	mark store.PVMark
-	loss *sample.Mark
-	meta *store.PVMetadata
-	sync chan<- struct{}
+	mark  store.PVMark
+	loss  *sample.Mark
+	shard *int
+	meta  *store.PVMetadata
+	sync  chan<- struct{}
 }
 
 // NewLog returns a log that writes as writer w.
@@ -118,7 +122,10 @@ func (l *Log) enqueue(e entry) {
 	case l.queue <- e:
 	default:
 		l.dropped.Add(1)
-		if e.meta == nil && e.sync == nil {
+		switch {
+		case e.shard != nil:
+			l.waiting.keepShard(*e.shard, e.mark.Mark)
+		case e.meta == nil && e.sync == nil:
 			l.waiting.addDropped(&e)
 		}
 	}
@@ -186,6 +193,9 @@ func (l *Log) markDropped() {
 	for pv, m := range l.waiting.takeDropped(queueLen / 4) {
 		l.Add(pv, m)
 	}
+	for shard, m := range l.waiting.takeShards() {
+		l.AddToShard(shard, m)
+	}
 }
 
 // write stores a batch. It retries until it succeeds. After ctx has ended, it tries only once
@@ -221,11 +231,14 @@ func (l *Log) put(ctx context.Context, batch []entry) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	var marks []store.PVMark
+	ofShards := map[int][]store.PVMark{}
 	changes := map[string][]*store.PVMetadata{} // by PV, because each is compared with the one before
 	for _, e := range batch {
 		switch {
 		case e.meta != nil:
 			changes[e.meta.PV] = append(changes[e.meta.PV], e.meta)
+		case e.shard != nil:
+			ofShards[*e.shard] = append(ofShards[*e.shard], e.mark)
 		case e.sync == nil:
 			marks = append(marks, e.mark)
 		}
@@ -242,6 +255,9 @@ func (l *Log) put(ctx context.Context, batch []entry) error {
 	}
 	if len(marks) > 0 {
 		g.Go(func() error { return l.putMarks(ctx, marks) })
+	}
+	if len(ofShards) > 0 {
+		g.Go(func() error { return l.putShardMarks(ctx, ofShards) })
 	}
 	return g.Wait()
 }

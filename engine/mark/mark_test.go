@@ -67,6 +67,21 @@ func (s *markStore) LatestMarks(_ context.Context, pv string, at int64) iter.Seq
 	}
 }
 
+// Channels yields A and C in shard 3, and B in shard 4.
+func (s *markStore) Channels(context.Context) iter.Seq2[store.Channel, error] {
+	return func(yield func(store.Channel, error) bool) {
+		s.mu.Lock()
+		down := s.down
+		s.mu.Unlock()
+		if down {
+			yield(store.Channel{}, errDown)
+			return
+		}
+		_ = yield(store.Channel{PV: "A", Shards: []int{3}}, nil) && yield(store.Channel{PV: "B", Shards: []int{4}}, nil) &&
+			yield(store.Channel{PV: "C", Shards: []int{4, 3}}, nil)
+	}
+}
+
 func (s *markStore) PutMetadata(_ context.Context, m store.PVMetadata) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,6 +258,36 @@ func TestDroppedMarksAreMarked(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMarksOfAShard checks that each PV of a shard gets a mark of the shard, also after the store was
+// away and the queue was full.
+func TestMarksOfAShard(t *testing.T) {
+	for name, others := range map[string]int{"the queue has room": 0, "the queue is full": queueLen + batchLen} {
+		t.Run(name, func(t *testing.T) {
+			withLog(t, func(l *Log, s *markStore, stop func()) {
+				s.set(true)
+				for i := range others {
+					l.Add("OTHER", sample.Mark{Time: int64(i), Kind: sample.Connected})
+				}
+				for i := range int64(3) {
+					l.AddToShard(3, sample.Mark{Time: 10 + i, End: 20 + i, Kind: sample.Lost, Reason: sample.Damaged, Count: 5})
+				}
+				s.set(false)
+				testclock.Advance(time.Minute)
+				stop()
+				lost := map[string]uint64{}
+				for _, m := range s.marks {
+					if m.Kind == sample.Lost {
+						lost[m.PV] += m.Count
+					}
+				}
+				if want := map[string]uint64{"A": 15, "C": 15}; !maps.Equal(lost, want) {
+					t.Errorf("%v samples are marked as lost, want %v", lost, want)
+				}
+			})
+		})
+	}
 }
 
 // TestAnAbsenceIsMarkedOnce checks that an engine that restarts, or takes a shard over, does not

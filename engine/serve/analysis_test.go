@@ -17,8 +17,9 @@ import (
 )
 
 // analysis is an archive with a ramp A and a ramp B of ten samples, an enumeration and a string.
-func analysis(t *testing.T) *rig {
-	r := newRig(t)
+func analysis(t *testing.T) *rig { return analysisOn(newRig(t)) }
+
+func analysisOn(r *rig) *rig {
 	from := newYear - 10*second
 	r.put("A", ramp(from, 10), 1)
 	r.put("B", ramp(from+second/2, 10), 1)
@@ -34,9 +35,9 @@ func analysis(t *testing.T) *rig {
 	nan := math.NaN()
 	for pv, m := range map[string]sample.Metadata{"A": {Units: "mA", AlarmHigh: 90}, "E": {AlarmHigh: nan, Labels: []string{"Closed", "Open"}}} {
 		m.SetLimits([8]float64{nan, nan, nan, nan, nan, m.AlarmHigh, nan, nan})
-		r.check(r.store.PutMetadata(t.Context(), store.PVMetadata{PV: pv, Time: from - second, Metadata: m}))
+		r.check(r.store.PutMetadata(r.t.Context(), store.PVMetadata{PV: pv, Time: from - second, Metadata: m}))
 	}
-	r.check(r.store.PutMarks(t.Context(), store.PVMark{PV: "B", Mark: sample.Mark{Time: from + 6*second, Kind: sample.Disconnected}},
+	r.check(r.store.PutMarks(r.t.Context(), store.PVMark{PV: "B", Mark: sample.Mark{Time: from + 6*second, Kind: sample.Disconnected}},
 		store.PVMark{PV: "B", Mark: sample.Mark{Time: from + 8*second, Kind: sample.Connected}}))
 	return r
 }
