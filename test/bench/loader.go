@@ -24,7 +24,7 @@ import (
 )
 
 // loader takes the place of an engine's clients. It feeds samples to the engine's shard
-// journals and sealers as fast as Cassandra accepts them:
+// journals and sealers as fast as the store accepts them:
 //
 //	append ──▶ ShardJournal ──▶ journal          checkpoint: Shard ──▶ blocks
 type loader struct {
@@ -60,6 +60,12 @@ func openLoader(ctx context.Context, addr, keyspace string, shards int, memory i
 	if err != nil {
 		return nil, err
 	}
+	return newLoader(ctx, st, shards, memory), nil
+}
+
+// newLoader returns a loader with the given number of shards that writes to a store. The loader closes
+// the store.
+func newLoader(ctx context.Context, st store.Store, shards int, memory int64) *loader {
 	mem := journal.NewMemory(memory)
 	l := &loader{store: st, memory: mem, slots: make(chan struct{}, 2), heads: map[string]*journal.Head{}}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -82,7 +88,7 @@ func openLoader(ctx context.Context, addr, keyspace string, shards int, memory i
 		l.sealers = append(l.sealers, seal.NewShard(shardJournal, seals))
 		l.runs.Go(func() { shardJournal.Run(run, ctx) })
 	}
-	return l, nil
+	return l
 }
 
 // close stops the shard journals once all samples are durable, and closes the store.

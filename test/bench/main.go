@@ -43,8 +43,8 @@ func main() {
 	flag.IntVar(&b.wireChannels, "wire-channels", 20000, "number of channels of a real IOC, at 10 Hz")
 	flag.IntVar(&b.jparcSeconds, "jparc-seconds", 2000, "number of seconds of J-PARC's day to store, with 10,000 samples each; the whole day has 86400")
 	flag.IntVar(&b.jparcWarmUp, "jparc-warm-up", 3000, "number of seconds of samples to store before measuring, because a server that was just started is slow")
-	flag.StringVar(&b.only, "only", "", "the only part to measure: codec, pebble, cassandra, jparc, hdas, draw, ca, pva")
-	flag.StringVar(&b.profile, "cpuprofile", "", "file for a CPU profile of this process, which is the archiver in the parts jparc and hdas")
+	flag.StringVar(&b.only, "only", "", "the only part to measure: codec, pebble, cassandra, jparc, hdas, draw, reading, ca, pva")
+	flag.StringVar(&b.profile, "cpuprofile", "", "file for a CPU profile of this process, which is the archiver in the parts jparc, hdas and reading")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "Measures Varve and prints a table; BENCH_JSON=FILE also saves it as JSON lines.\n  example: go run ./test/bench -length 5s")
 		flag.PrintDefaults()
@@ -102,7 +102,7 @@ func (b *bench) parts(ctx context.Context) error {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"codec", b.codec}, {"pebble", b.pebble}, {"cassandra", b.cassandra}, {"jparc", b.jparc}, {"hdas", b.hdas}, {"draw", b.draw}, {"ca", b.wireCA}, {"pva", b.wirePVA}} {
+	}{{"codec", b.codec}, {"pebble", b.pebble}, {"cassandra", b.cassandra}, {"jparc", b.jparc}, {"hdas", b.hdas}, {"draw", b.draw}, {"reading", b.reading}, {"ca", b.wireCA}, {"pva", b.wirePVA}} {
 		if b.only != "" && b.only != part.name {
 			continue
 		}

@@ -4,6 +4,7 @@
 //
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/read.py ──────▶ what the clients read, as JSON
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/tables.py ────▶ what programs for data analysis read
+//	samples ─▶ store ─▶ serve ─▶ count ─▶ HTTP ─▶ testdata/column.py ─▶ what they read of a column
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/calls.py ─────▶ answers of their other calls, as JSON
 //	a real IOC ─▶ varve standalone ─▶ HTTP ─▶ testdata/postprocessors.py ─▶ the same
 package clients
@@ -14,10 +15,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +43,12 @@ const shards = 4
 // server serves the PVs from a new store, and returns the URL of the server.
 func server(t *testing.T, pvs []pv) *url.URL {
 	t.Helper()
+	return listen(t, handler(t, pvs))
+}
+
+// handler returns the handler of a server of the PVs.
+func handler(t *testing.T, pvs []pv) http.Handler {
+	t.Helper()
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +67,11 @@ func server(t *testing.T, pvs []pv) *url.URL {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h
+}
+
+func listen(t *testing.T, h http.Handler) *url.URL {
+	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	u, err := url.Parse(srv.URL)
@@ -67,12 +81,14 @@ func server(t *testing.T, pvs []pv) *url.URL {
 	return u
 }
 
-// write stores the samples of a PV. Each sample is a block.
+// write stores the samples of a PV. Each sample is a block, or up to perBlock samples of a bucket.
 func write(t *testing.T, st store.Store, p *pv) error {
 	ctx := t.Context()
 	entry := store.Channel{PV: p.name, Shards: []int{0}, Types: []sample.Type{p.run.Type}}
 	for _, at := range p.run.Times {
-		entry.Starts = append(entry.Starts, store.Month.Of(at))
+		if b := store.Month.Of(at); !slices.Contains(entry.Starts, b) {
+			entry.Starts = append(entry.Starts, b)
+		}
 	}
 	if err := st.AddChannel(ctx, entry); err != nil {
 		return err
@@ -80,13 +96,17 @@ func write(t *testing.T, st store.Store, p *pv) error {
 	if err := st.PutMetadata(ctx, store.PVMetadata{PV: p.name, Time: p.run.Times[0], Metadata: p.meta}); err != nil {
 		return err
 	}
-	for i := range p.run.Len() {
+	for i, next := 0, 0; i < p.run.Len(); i = next {
+		bucket := store.Month.Of(p.run.Times[i])
+		for next++; next < min(i+p.perBlock, p.run.Len()) && p.run.Times[next] < bucket.End(); {
+			next++
+		}
 		one := &sample.Run{Type: p.run.Type}
-		one.AppendRange(&p.run, i, i+1)
+		one.AppendRange(&p.run, i, next)
 		at := one.Times[0]
 		err := st.PutBlocks(ctx, store.Block{
-			BlockKey: store.BlockKey{PV: p.name, Bucket: store.Month.Of(at), Start: at, Writer: store.WriterID{1}, N: uint32(i)},
-			End:      at, Count: 1, Type: one.Type, Blob: block.Append(nil, one),
+			BlockKey: store.BlockKey{PV: p.name, Bucket: bucket, Start: at, Writer: store.WriterID{1}, N: uint32(i)},
+			End:      one.Times[one.Len()-1], Count: one.Len(), Type: one.Type, Blob: block.Append(nil, one),
 		})
 		if err != nil {
 			return err

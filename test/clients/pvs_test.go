@@ -20,6 +20,8 @@ type pv struct {
 	run    sample.Run
 	meta   sample.Metadata
 	values []any
+	// perBlock is the number of samples in a block. 0 means 1.
+	perBlock int
 }
 
 // add appends a sample and the value that clients must read for it.

@@ -170,4 +170,5 @@ def main():
     json.dump(found, sys.stdout)
 
 
-main()
+if __name__ == "__main__":
+    main()
