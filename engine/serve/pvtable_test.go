@@ -115,7 +115,7 @@ type million struct{ peak uint64 }
 func (m *million) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 	return func(yield func(capture.Status, error) bool) {
 		for i := range 1_000_000 {
-			if i%250_000 == 249_999 {
+			if i%500_000 == 499_999 {
 				runtime.GC()
 				var s runtime.MemStats
 				runtime.ReadMemStats(&s)

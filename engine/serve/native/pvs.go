@@ -129,7 +129,7 @@ func (h *Handler) readTable(ctx context.Context, passes func(s *capture.Status) 
 	t.Reachable = min(t.Matched, maxRanked)
 	first.cut()
 	for i := min(offset, len(first.list)); i < len(first.list); i++ {
-		t.PVs = append(t.PVs, newRow(&first.list[i]))
+		t.PVs = append(t.PVs, newRow(first.list[i]))
 	}
 	return t
 }
