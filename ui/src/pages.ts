@@ -13,4 +13,6 @@ export interface PageOf {
 
 export const pages: PageOf[] = [
   { name: "", title: "Explore", load: () => import("./pages/explore") },
+  { name: "pvs", title: "PVs", load: () => import("./pages/pvs") },
+  { name: "pv", load: () => import("./pages/pv") },
 ];
