@@ -132,8 +132,8 @@ func (m *million) Status(context.Context, string) (s capture.Status, captured bo
 	return s, false, nil
 }
 
-// TestTableOfAMillion checks that a page of a million PVs needs memory for its rows only.
-func TestTableOfAMillion(t *testing.T) {
+// TestLong_TableOfAMillion checks that a page of a million PVs needs memory for its rows only.
+func TestLong_TableOfAMillion(t *testing.T) {
 	m := &million{}
 	get := tableOf(t, m)
 	runtime.GC()

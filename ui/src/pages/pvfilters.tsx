@@ -44,15 +44,21 @@ export function Filters({ q, onChange }: { q: URLSearchParams; onChange: (part: 
 function Field({ label, value, hint, onChange }: { label: string; value: string; hint: string; onChange: (v: string) => void }) {
   const [text, setText] = useState(value);
   const timer = useRef(0);
+  const sent = useRef(value);
   useEffect(() => {
+    if (value === sent.current) return; // the user may have typed more since
     clearTimeout(timer.current);
+    sent.current = value;
     setText(value);
-    return () => clearTimeout(timer.current);
   }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
   const input = (v: string) => {
     setText(v);
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => onChange(v), 250);
+    timer.current = window.setTimeout(() => {
+      sent.current = v;
+      onChange(v);
+    }, 250);
   };
   return <label>{label} <input type="search" value={text} placeholder={hint} spellcheck={false} autocomplete="off" onInput={(e) => input(e.currentTarget.value)} /></label>;
 }
