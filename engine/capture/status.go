@@ -86,3 +86,28 @@ type Status struct {
 	Last     sample.Sample
 	Metadata *sample.Metadata
 }
+
+// Kept returns the number of samples that were received and not dropped.
+func (s *Status) Kept() uint64 {
+	var dropped uint64
+	for _, n := range s.Dropped {
+		dropped += n
+	}
+	return s.Received - min(s.Received, dropped)
+}
+
+// sampleOverhead is the size of a sample without its value, in bytes: its time and its alarm.
+const sampleOverhead = 12
+
+// StorageRate estimates the bytes per second that the samples of the channel have before
+// compression, from the rate of samples, the fraction that is kept, and the size of the last value.
+func (s *Status) StorageRate() float64 {
+	if s.Received == 0 {
+		return 0
+	}
+	size := max(s.Type.ElemSize(), 1) * max(s.Count, 1)
+	if s.HasLast && s.Last.Tag&sample.Elsewhere == 0 && !s.Type.Fixed() {
+		size = len(s.Last.Bytes)
+	}
+	return s.Rate * float64(s.Kept()) / float64(s.Received) * float64(size+sampleOverhead)
+}

@@ -48,6 +48,10 @@ var effects = map[string]map[string]openapitest.Pair{
 	"channels": {
 		"pv": {"", "pv=A"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "sort": {"", "sort=stored"},
 	},
+	"pvs": {
+		"pv": {"", "pv=A"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "cause": {"", "cause=asleep"}, "only": {"", "only=dropped"},
+		"limit": {"", "limit=1"}, "offset": {"", "offset=1"}, "after": {"", "after=A"}, "sort": {"", "sort=stored"}, "order": {"", "order=reversed"},
+	},
 	"files": {
 		"pv": {"pv=A", "pv=E"}, "from": {"pv=A", "pv=A&from=2026-01-01T00:00:00Z"}, "to": {"pv=D", "pv=D&to=2025-12-30T23:59:59Z"}, "limit": {"pv=D", "pv=D&limit=1"},
 	},
@@ -72,7 +76,7 @@ func contract(t *testing.T) *rig {
 	r.check(r.store.PutMarks(t.Context(), store.PVMark{PV: "B", Mark: sample.Mark{Time: newYear - second, Kind: sample.Disconnected}}))
 	r.channels = channels{
 		{PV: "A", Group: "lab/x", State: capture.Connected, Since: newYear, Missing: []capture.MissingProperty{{Name: "EGU", Cause: "no such field"}}},
-		{PV: "B", Group: "lab/x", State: capture.Disconnected, Stored: 7, Received: 9, Metadata: &m}, {PV: "C", Group: "lab/y", State: capture.Searching},
+		{PV: "B", Group: "lab/x", State: capture.Disconnected, Stored: 7, Received: 9, Dropped: [sample.NumReasons]uint64{sample.Overrun: 1}, Metadata: &m}, {PV: "C", Group: "lab/y", State: capture.Searching, Cause: "the IOC is asleep"},
 	}
 	return r
 }

@@ -16,11 +16,12 @@ const page = `<!doctype html>
 <meta charset="utf-8">
 <title>Varve</title>
 <h1>Varve %s</h1>
-<p>An archiver for EPICS. <a href="../">Plot PVs</a></p>
+<p>An archiver for EPICS. <a href="../">Plot PVs</a>, <a href="../pvs">list PVs</a></p>
 <h2>State</h2>
 <ul>
 <li><a href="../api/v1/status">/api/v1/status</a>: channels and samples by group
 <li><a href="../api/v1/channels?limit=20">/api/v1/channels?pv=GLOB&amp;state=&amp;group=&amp;limit=&amp;after=&amp;sort=</a>
+<li><a href="../api/v1/pvs?limit=20">/api/v1/pvs?pv=GLOB&amp;state=&amp;group=&amp;cause=&amp;only=&amp;sort=&amp;order=&amp;offset=&amp;limit=</a>: the same as a table, with the number of PVs
 <li><a href="../api/v1/names?limit=20">/api/v1/names?pv=GLOB&amp;limit=&amp;after= or &amp;near=NAME</a>
 <li><a href="../metrics">/metrics</a>, <a href="../healthz">/healthz</a>, <a href="../readyz">/readyz</a>
 </ul>

@@ -17,6 +17,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/engine/serve/native"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
 )
@@ -53,6 +54,12 @@ func (nobody) Status(context.Context, string) (s capture.Status, captured bool, 
 // newArchive returns an archive without data.
 func newArchive(t *testing.T) *archive {
 	t.Helper()
+	return newArchiveOf(t, nobody{})
+}
+
+// newArchiveOf returns an archive without data whose engine captures some channels.
+func newArchiveOf(t *testing.T, channels native.Channels) *archive {
+	t.Helper()
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +67,7 @@ func newArchive(t *testing.T) *archive {
 	t.Cleanup(func() { _ = st.Close() })
 	reg := prometheus.NewRegistry()
 	h, err := serve.New(&serve.Config{
-		Reader: &query.Reader{Store: st, Shards: 4}, Channels: nobody{}, Gatherer: reg, Metrics: serve.NewMetrics(reg), Registerer: reg, Reads: 8,
+		Reader: &query.Reader{Store: st, Shards: 4}, Channels: channels, Gatherer: reg, Metrics: serve.NewMetrics(reg), Registerer: reg, Reads: 8,
 		Ready: func() error { return nil }, Version: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

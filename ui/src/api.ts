@@ -50,6 +50,17 @@ export async function readSeries(pv: string, lo: number, hi: number, points: num
   }
 }
 
+/** getJSON reads an answer in JSON. path is relative to /api/v1. */
+export async function getJSON<T>(path: string, q: URLSearchParams, signal?: AbortSignal): Promise<T> {
+  const res = await get(path, q, signal);
+  try {
+    return (await res.json()) as T;
+  } catch (err) {
+    if (signal?.aborted) throw err;
+    throw cutOff();
+  }
+}
+
 export interface Cause {
   time: string;
   kind: string;

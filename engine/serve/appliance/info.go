@@ -150,7 +150,7 @@ func (h *Handler) typeOf(i *info) map[string]any {
 		"lowerAlarmLimit": number(m.AlarmLow), "upperAlarmLimit": number(m.AlarmHigh),
 		"lowerCtrlLimit": number(m.ControlLow), "upperCtrlLimit": number(m.ControlHigh),
 		"hostName": i.host(), "applianceIdentity": h.Name, "paused": strconv.FormatBool(i.paused()),
-		"samplingMethod": method, "samplingPeriod": period, "computedEventRate": number(i.status.Rate), "computedStorageRate": number(storageRate(&i.status)),
+		"samplingMethod": method, "samplingPeriod": period, "computedEventRate": number(i.status.Rate), "computedStorageRate": number(i.status.StorageRate()),
 		"policyName": i.status.Group, "usePVAccess": strconv.FormatBool(i.captured && i.status.Provider == capture.PVA),
 		"useDBEProperties": "true", "hasReducedDataSet": strconv.FormatBool(i.status.Retention.Levels[0] != 0),
 		"archiveFields": names, "extraFields": extra, "dataStores": i.stores(),

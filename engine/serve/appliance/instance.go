@@ -31,7 +31,7 @@ func (h *Handler) totals(ctx context.Context) totals {
 			t.paused++
 		}
 		t.rate += s.Rate
-		t.bytes += storageRate(&s)
+		t.bytes += s.StorageRate()
 	}
 	return t
 }

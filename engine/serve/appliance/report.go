@@ -103,10 +103,10 @@ var eventRates = report{
 }
 
 var storageRates = report{
-	rank: ofActive(storageRate),
+	rank: ofActive((*capture.Status).StorageRate),
 	entry: func(s *capture.Status) fields {
 		const hour, day = 3600, 24 * 3600
-		rate := storageRate(s)
+		rate := s.StorageRate()
 		return fields{
 			"storageRate_KBperHour": number(rate * hour / (1 << 10)), "storageRate_MBperDay": number(rate * day / (1 << 20)),
 			"storageRate_GBperYear": number(rate * day * 365 / (1 << 30)),
@@ -175,36 +175,11 @@ var (
 var slowChanging = report{
 	rank: func(s *capture.Status) (float64, bool) {
 		n := s.Dropped[sample.Clock]
-		return float64(n), n > kept(s) && !isPaused(s)
+		return float64(n), n > s.Kept() && !isPaused(s)
 	},
 	entry: func(s *capture.Status) fields {
-		return fields{"eventsDropped": count(s.Dropped[sample.Clock]), "totalEvents": count(kept(s))}
+		return fields{"eventsDropped": count(s.Dropped[sample.Clock]), "totalEvents": count(s.Kept())}
 	},
-}
-
-// kept returns the number of samples received and not dropped.
-func kept(s *capture.Status) uint64 {
-	var dropped uint64
-	for _, n := range s.Dropped {
-		dropped += n
-	}
-	return s.Received - min(s.Received, dropped)
-}
-
-// sampleOverhead is the size of a sample without its value, in bytes: its time and its alarm.
-const sampleOverhead = 12
-
-// storageRate estimates the bytes per second that the samples of a PV have before compression, from
-// the rate of samples, the fraction that is kept, and the size of the last value.
-func storageRate(s *capture.Status) float64 {
-	if s.Received == 0 {
-		return 0
-	}
-	size := max(s.Type.ElemSize(), 1) * max(s.Count, 1)
-	if s.HasLast && s.Last.Tag&sample.Elsewhere == 0 && !s.Type.Fixed() {
-		size = len(s.Last.Bytes)
-	}
-	return s.Rate * float64(kept(s)) / float64(s.Received) * float64(size+sampleOverhead)
 }
 
 func lastTime(s *capture.Status) int64 {

@@ -70,7 +70,7 @@ func (h *Handler) page(ctx context.Context, passes func(s *capture.Status) bool,
 	if by != nil {
 		first.cut()
 		for i := range first.list {
-			p.Channels = append(p.Channels, newChannel(&first.list[i]))
+			p.Channels = append(p.Channels, newChannel(first.list[i]))
 		}
 	}
 	return p

@@ -44,17 +44,28 @@ func lastTime(s *capture.Status) int64 {
 type firsts struct {
 	limit   int
 	compare order
-	list    []capture.Status
+	list    []*capture.Status
+	// last is the last one of the first ones so far, or nil before there are that many.
+	last *capture.Status
 }
 
 func (f *firsts) add(s *capture.Status) {
-	f.list = append(f.list, *s)
+	if f.last != nil && f.compare(f.last, s) <= 0 {
+		return
+	}
+	kept := *s
+	f.list = append(f.list, &kept)
 	if len(f.list) > 2*f.limit+1024 {
 		f.cut()
 	}
 }
 
 func (f *firsts) cut() {
-	slices.SortStableFunc(f.list, func(a, b capture.Status) int { return f.compare(&a, &b) })
-	f.list = f.list[:min(len(f.list), f.limit)]
+	slices.SortStableFunc(f.list, f.compare)
+	if len(f.list) < f.limit {
+		return
+	}
+	clear(f.list[f.limit:])
+	f.list = f.list[:f.limit]
+	f.last = f.list[f.limit-1]
 }

@@ -96,7 +96,8 @@ func channelSchemas() map[string]openapi.Schema {
 			"last?":     openapi.Object(members{"time": openapi.Timestamp(""), "value?": openapi.Any(""), "severity": openapi.String(""), "status": openapi.String("")}),
 			"metadata?": openapi.Ref("Metadata"), "missing?": openapi.List(openapi.Ref("MissingProperty")), "noData?": openapi.Ref("NoData"), "givenUp?": openapi.Ref("GivenUp"),
 		}),
-		"Channels":    openapi.Object(members{"channels": openapi.List(openapi.Ref("Channel")), "next?": openapi.String("The value of after for the next page."), "incomplete?": incomplete}),
+		"Channels": openapi.Object(members{"channels": openapi.List(openapi.Ref("Channel")), "next?": openapi.String("The value of after for the next page."), "incomplete?": incomplete}),
+		"PVs":      pvsSchema(), "PVRow": rowSchema(),
 		"NotCaptured": openapi.Object(members{"error": openapi.String(""), "noData": openapi.Ref("NoData")}),
 		"GivenUp": openapi.Object(members{
 			"before": openapi.Timestamp("Samples older than this are deleted."), "at": openapi.Timestamp(""), "size": openapi.Whole("In bytes."), "limit": openapi.Whole("In bytes."),
