@@ -31,12 +31,15 @@ type Handler struct {
 	log    *slog.Logger
 	// live is how many PVs are followed at a time.
 	live *admission.Budget
+	// channels are for the PVs of a group, and comparing is how many requests compare PVs.
+	channels  Channels
+	comparing *admission.Budget
 }
 
-// New returns a handler that reads with reader. reads admits reads of samples, and may be nil. now
-// returns the current time.
-func New(reader *query.Reader, reads *admission.Gate, now func() time.Time, log *slog.Logger) *Handler {
-	return &Handler{reader, reads, now, log, admission.NewBudget(maxLive)}
+// New returns a handler that reads with reader. channels are the PVs that are captured. reads admits
+// reads of samples, and may be nil. now returns the current time.
+func New(reader *query.Reader, channels Channels, reads *admission.Gate, now func() time.Time, log *slog.Logger) *Handler {
+	return &Handler{reader, reads, now, log, admission.NewBudget(maxLive), channels, admission.NewBudget(maxComparisons)}
 }
 
 // Register adds the paths to a mux.
@@ -44,6 +47,7 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/bins", h.bins)
 	mux.HandleFunc("GET /api/v1/gaps", h.gaps)
 	mux.HandleFunc("GET /api/v1/live", h.follow)
+	mux.HandleFunc("GET /api/v1/changes", h.changes)
 }
 
 // badRequest is an error in a parameter.
