@@ -13,6 +13,8 @@ import { breaks } from "./gaps";
 import { GapList, inView, Note } from "./gaplist";
 import { Lane } from "./lane";
 import { Search } from "./search";
+import { ChangeList } from "./changes";
+import { Selection } from "./selection";
 import { absolute, formatState, isLive, maxPVs, parseState, resolve, type Range, type State } from "./state";
 import { useTheme } from "./theme";
 import { clock, zoneName } from "./time";
@@ -105,7 +107,7 @@ export function App() {
   });
   const lanes = group(traces);
   const gaps = traces.some((t) => t.breaks.some((b) => inView(b, range)));
-  const laneHeight = Math.max(130, Math.min(900, Math.floor((height - (gaps ? 320 : 160) - 34) / Math.max(1, lanes.length))));
+  const laneHeight = Math.max(130, Math.min(900, Math.floor((height - (gaps ? 320 : 160) - (state.window ? 150 : 0) - 34) / Math.max(1, lanes.length))));
 
   // Panning by wheel or pointer changes one entry of the history until it rests.
   const resting = useRef(true);
@@ -117,7 +119,8 @@ export function App() {
     timer.current = window.setTimeout(() => (resting.current = true), 800);
   };
   const zoom = (r: Range) => change(absolute(r));
-  useKeys(range, zoom);
+  const select = (window?: Range) => change({ window: window && { lo: Math.round(window.lo), hi: Math.round(window.hi) }, ...(!window && { changes: undefined }) });
+  useKeys(range, zoom, select);
 
   useLayoutEffect(() => {
     document.title = state.pvs.length ? `${state.pvs.slice(0, 3).join(", ")} – Varve` : "Varve";
@@ -168,7 +171,7 @@ export function App() {
             <div class="lane" key={lane.id}>
               <Lane
                 id={lane.id} unit={lane.unit} traces={lane.traces} range={range} now={now ?? range.hi} utc={state.utc} log={log} theme={theme}
-                width={plotWidth} height={h} last={last} onZoom={zoom} onPan={pan}
+                width={plotWidth} height={h} last={last} window={state.window} onZoom={zoom} onSelect={select} onPan={pan}
                 onCursor={(t, x, y, pv) => setCursor((c) => (t === undefined ? undefined : { t, x, y, pv: pv ?? (c?.t === t ? c.pv : undefined) }))}
               />
               <Values
@@ -179,11 +182,23 @@ export function App() {
             </div>
           );
         })}
+        {state.window && (
+          <Selection
+            traces={traces} window={state.window} utc={state.utc} changes={state.changes !== undefined} onClose={() => select()}
+            onZoom={() => zoom(state.window!)} onChanges={() => change({ changes: state.changes === undefined ? "" : undefined })}
+          />
+        )}
+        {state.window && state.changes !== undefined && (
+          <ChangeList
+            window={state.window} scope={state.changes} plotted={state.pvs} onAdd={add}
+            onScope={(changes) => change({ changes })} onClose={() => change({ changes: undefined })}
+          />
+        )}
         <GapList traces={traces} range={range} utc={state.utc} leftOut={leftOut} onShow={zoom} />
       </main>
       <footer>
         <span>{cursor ? clock(cursor.t, state.utc, 3) : `${clock(range.lo, state.utc)} – ${clock(range.hi, state.utc)}`} {zoneName(state.utc)}</span>
-        <span>Drag: zoom · wheel: zoom · Shift+drag: pan · double click: zoom out · ← → + −</span>
+        <span>Drag: zoom · Ctrl+drag or s: select · wheel: zoom · Shift+drag: pan · double click: zoom out · ← → + −</span>
         <span>{live ? "live" : ""}</span>
       </footer>
       {b && noted && cursor && <Note x={cursor.x} y={cursor.y} trace={noted} b={b} utc={state.utc} />}
@@ -201,7 +216,7 @@ function Welcome() {
 }
 
 /** useKeys pans and zooms by keys. */
-function useKeys(range: Range, zoom: (r: Range) => void) {
+function useKeys(range: Range, zoom: (r: Range) => void, select: (r?: Range) => void) {
   useEffect(() => {
     const key = (e: KeyboardEvent) => {
       if (e.target instanceof HTMLInputElement || e.altKey || e.ctrlKey || e.metaKey) return;
@@ -211,6 +226,8 @@ function useKeys(range: Range, zoom: (r: Range) => void) {
       else if (e.key === "ArrowRight") zoom({ lo: lo + span / 4, hi: hi + span / 4 });
       else if (e.key === "+" || e.key === "=") zoom({ lo: lo + span / 4, hi: hi - span / 4 });
       else if (e.key === "-") zoom({ lo: lo - span / 2, hi: hi + span / 2 });
+      else if (e.key === "s") select(range);
+      else if (e.key === "Escape") select();
       else return;
       e.preventDefault();
     };

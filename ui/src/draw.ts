@@ -35,7 +35,7 @@ interface Context {
 }
 
 /** draw draws traces. now is the server's time in ms. */
-export function draw(u: uPlot, traces: Trace[], theme: Theme, now: number) {
+export function draw(u: uPlot, traces: Trace[], theme: Theme, now: number, window?: { lo: number; hi: number }) {
   const { ctx, bbox: box } = u;
   const c: Context = {
     ctx, box, px: devicePixelRatio,
@@ -47,6 +47,7 @@ export function draw(u: uPlot, traces: Trace[], theme: Theme, now: number) {
   ctx.beginPath();
   ctx.rect(box.left, box.top, box.width, box.height);
   ctx.clip();
+  if (window) drawWindow(c, window, theme);
   traces.forEach((t, i) => drawBreaks(c, t, i, traces.length));
   for (const t of traces) {
     const s = t.series;
@@ -57,6 +58,18 @@ export function draw(u: uPlot, traces: Trace[], theme: Theme, now: number) {
   }
   traces.forEach((t, i) => t.series && drawSeverity(c, t.series, i, theme));
   ctx.restore();
+}
+
+/** drawWindow shades the selected window. */
+function drawWindow(c: Context, w: { lo: number; hi: number }, theme: Theme) {
+  const left = c.x(w.lo);
+  const width = Math.max(c.px, c.x(w.hi) - left);
+  c.ctx.fillStyle = theme.axis;
+  c.ctx.globalAlpha = 0.16;
+  c.ctx.fillRect(left, c.box.top, width, c.box.height);
+  c.ctx.globalAlpha = 0.8;
+  for (const x of [left, left + width]) c.ctx.fillRect(x - c.px / 2, c.box.top, c.px, c.box.height);
+  c.ctx.globalAlpha = 1;
 }
 
 /** drawBreaks hatches the times without data. Each trace has its own strip of the height. */
