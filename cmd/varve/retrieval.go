@@ -108,7 +108,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	})
 	p.handler, err = serve.New(&serve.Config{
 		Reader:   &query.Reader{Store: p.store, Recent: p.routing, Shards: o.shards, Captured: p.routing.Names},
-		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
+		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(), Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: p.routing.Ready, Version: version(), Now: time.Now, Log: o.log,
 	})
 	return p, err

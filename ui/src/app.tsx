@@ -8,7 +8,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { serverOffset } from "./api";
 import { usePlot } from "./data";
 import type { Trace } from "./draw";
-import { curl, download, fileName, picture, samplesURL } from "./export";
+import { download, fileName, isText, picture, samplesURL, textFor, type Export } from "./export";
 import { breaks } from "./gaps";
 import { GapList, inView, Note } from "./gaplist";
 import { Lane } from "./lane";
@@ -16,7 +16,8 @@ import { Search } from "./search";
 import { ChangeList } from "./changes";
 import { Selection } from "./selection";
 import { absolute, formatState, isLive, maxPVs, parseState, resolve, type Range, type State } from "./state";
-import { useTheme } from "./theme";
+import { Top } from "./shell";
+import type { Look } from "./theme";
 import { clock, zoneName } from "./time";
 import { Toolbar } from "./toolbar";
 import { Values } from "./values";
@@ -76,9 +77,9 @@ function useSize(): [number, number] {
   return size;
 }
 
-export function App() {
+export function App({ look }: { look: Look }) {
   const [state, change] = useURL();
-  const { mode, theme, toggle } = useTheme();
+  const { theme } = look;
   const [now, setNow] = useState<number>();
   const [message, setMessage] = useState("");
   const [width, height] = useSize();
@@ -132,8 +133,8 @@ export function App() {
     change({ pvs: [...state.pvs, pv] });
   };
   const share = () => copy(new URL(formatState({ ...state, ...absolute(range) }), document.baseURI).href, "The link", setMessage);
-  const save = (what: "png" | "csv" | "parquet" | "curl") => {
-    if (what === "curl") return copy(curl(state.pvs, range), "The command", setMessage);
+  const save = (what: Export) => {
+    if (isText(what)) return copy(textFor(what, state.pvs, range), "The text", setMessage);
     if (what === "png") {
       return void picture(lanes, range, state.utc, theme).then((b) => download(b, fileName(range, "png"))).catch((e: Error) => setMessage(e.message));
     }
@@ -152,12 +153,7 @@ export function App() {
 
   return (
     <div class="page" data-state={state.pvs.length === 0 && known ? "empty" : status} data-live={live} data-from={Math.round(range.lo)} data-to={Math.round(range.hi)}>
-      <header class="top">
-        <a class="brand" href="./" aria-label="Varve: start anew">Varve</a>
-        <Search plotted={state.pvs} onAdd={add} />
-        <a href="api/" class="quiet">API</a>
-        <button type="button" class="quiet" onClick={toggle} aria-label={mode === "dark" ? "Light colours" : "Dark colours"}>{mode === "dark" ? "☀" : "☾"}</button>
-      </header>
+      <Top look={look}><Search plotted={state.pvs} onAdd={add} /></Top>
       <Toolbar state={state} range={range} now={now ?? Date.now()} onState={change} onZoom={zoom} onShare={share} onExport={save} empty={state.pvs.length === 0} />
       {plot.trouble && <p class="banner" role="status">{plot.trouble}</p>}
       {message && <p class="banner" role="status">{message} <button type="button" onClick={() => setMessage("")}>Close</button></p>}

@@ -4,6 +4,7 @@
 import type uPlot from "uplot";
 import type { Break } from "./gaps";
 import type { Series } from "./series";
+import { drawStates } from "./states";
 import { ms } from "./series";
 
 export interface Trace {
@@ -24,7 +25,7 @@ export interface Theme {
   traces: string[];
 }
 
-interface Context {
+export interface Context {
   ctx: CanvasRenderingContext2D;
   x: (t: number) => number;
   y: (v: number) => number;
@@ -52,6 +53,7 @@ export function draw(u: uPlot, traces: Trace[], theme: Theme, now: number, windo
   for (const t of traces) {
     const s = t.series;
     if (!s) continue;
+    if (s.kind === "enum") drawStates(c, t, s, theme);
     if (s.kind === "text" || s.kind === "other") drawEvents(c, t, s, theme);
     else if (s.mode === "bins") drawBins(c, t, s);
     else drawSamples(c, t, s);
@@ -103,7 +105,7 @@ function drawBreaks(c: Context, t: Trace, i: number, n: number) {
 }
 
 /** broken returns the start of the first gap that begins in [a, b), or b. */
-function brokenAt(breaks: Break[], a: number, b: number): number {
+export function brokenAt(breaks: Break[], a: number, b: number): number {
   for (const g of breaks) if (g.gap && g.hi > a && g.lo < b) return Math.max(a, g.lo);
   return b;
 }
@@ -206,7 +208,7 @@ function drawEvents(c: Context, t: Trace, s: Series, theme: Theme) {
   }
 }
 
-function fit(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+export function fit(ctx: CanvasRenderingContext2D, text: string, room: number): string {
   text = text.replace(/\p{Cc}/gu, " ");
   const n = Math.floor((text.length * room) / Math.max(1, ctx.measureText(text).width));
   return n >= text.length ? text : text.slice(0, Math.max(1, n - 1)) + "…";

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"time"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/change"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 )
 
@@ -46,26 +46,20 @@ type changesQuery struct {
 	limit          int
 }
 
-func (h *Handler) changesQuery(raw string) (*changesQuery, error) {
-	q, err := request.Known{Once: []string{"pv", "group", "from", "to", "limit"}}.Parse(raw)
-	if err != nil {
-		return nil, badRequest{err}
-	}
-	c := &changesQuery{pattern: cmp.Or(q.Get("pv"), "*"), group: q.Get("group")}
+func (h *Handler) changesQuery(q *openapi.Query) (*changesQuery, error) {
+	c := &changesQuery{pattern: cmp.Or(q.Get("pv"), "*"), group: q.Get("group"), limit: q.Int("limit")}
 	if c.group != "" && q.Has("pv") {
 		return nil, badRequest{errors.New("parameter group: it cannot be combined with the parameter pv")}
 	}
-	if c.limit, err = number(q, "limit", defaultChanges, 1, maxChanges); err != nil {
-		return nil, err
-	}
+	var err error
 	c.from, c.to, err = h.window(q)
 	return c, err
 }
 
 // window returns the window in ns since 1970. It ends now at the latest.
-func (h *Handler) window(q url.Values) (from, to int64, err error) {
-	if from, to, err = h.span(q); err != nil {
-		return from, to, err
+func (h *Handler) window(q *openapi.Query) (from, to int64, err error) {
+	if from, to, err = q.Range(); err != nil {
+		return from, to, badRequest{err}
 	}
 	to = min(to, h.now().UnixNano())
 	switch length := time.Duration(to - from); {
@@ -78,8 +72,8 @@ func (h *Handler) window(q url.Values) (from, to int64, err error) {
 }
 
 // changes answers the PVs of a pattern or a group whose behaviour changed most in a window.
-func (h *Handler) changes(w http.ResponseWriter, r *http.Request) {
-	q, err := h.changesQuery(r.URL.RawQuery)
+func (h *Handler) changes(w http.ResponseWriter, r *http.Request, params *openapi.Query) {
+	q, err := h.changesQuery(params)
 	if err != nil {
 		h.fail(w, r, err)
 		return

@@ -22,8 +22,9 @@ import (
 // getChanges requests changes and decodes the answer.
 func getChanges(t *testing.T, h *Handler, q string) (code int, out changesAnswer, text string) {
 	t.Helper()
-	w := httptest.NewRecorder()
-	h.changes(w, httptest.NewRequest(http.MethodGet, "/api/v1/changes?"+q, nil))
+	w, mux := httptest.NewRecorder(), http.NewServeMux()
+	h.Register(mux)
+	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/changes?"+q, nil))
 	text = w.Body.String()
 	if w.Code == http.StatusOK {
 		if err := json.Unmarshal([]byte(text), &out); err != nil {
@@ -175,8 +176,7 @@ func TestChangesRefusesBadWindows(t *testing.T) {
 func BenchmarkChanges(b *testing.B) {
 	p := newPlanted(b, newArchive(b).store, 10_000, true)
 	h := p.handler(p.to)
-	q, err := h.changesQuery(fmt.Sprintf("from=%s&to=%s", clock(p.from), clock(p.to)))
-	p.check(err)
+	q := &changesQuery{pattern: "*", from: p.from, to: p.to, limit: defaultChanges}
 	for b.Loop() {
 		pvs, err := h.compared(b.Context(), q)
 		p.check(err)

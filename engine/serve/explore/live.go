@@ -13,6 +13,8 @@ import (
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
+	"varve.dev/varve/engine/serve/openapi"
+	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/value"
 )
 
@@ -21,12 +23,12 @@ const (
 	maxLive = 512
 	// interval is the time between two reads of a PV that is followed.
 	interval = time.Second
-	// lifetime is how long a stream lasts. Browsers connect again and continue where it ended, so
-	// that a process that stops does not wait for them for long.
+	// lifetime is how long a stream lasts. Browsers connect again and continue where it ended.
 	lifetime = time.Minute
 )
 
-// follow answers new samples of PVs as Server-Sent Events, until the client disconnects:
+// follow answers new samples of PVs as Server-Sent Events, until the client disconnects or the server
+// stops:
 //
 //	event: samples   data: {"pv":"A","type":"float64","base":"1767225600000000000","offset":[0,…],"value":[…],"severity":[0,…]}
 //	event: now       data: {"now":"1767225600000000000"}      after each read
@@ -35,8 +37,8 @@ const (
 //
 // Times are in ns since 1970, in decimal, and offsets in ns. The id of an event says which samples
 // were sent: a browser that connects again misses none and gets none twice.
-func (h *Handler) follow(w http.ResponseWriter, r *http.Request) {
-	tails, err := h.tails(r)
+func (h *Handler) follow(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
+	tails, err := h.tails(r, q)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -58,8 +60,8 @@ func (h *Handler) follow(w http.ResponseWriter, r *http.Request) {
 }
 
 // tails returns what to follow.
-func (h *Handler) tails(r *http.Request) ([]*tail, error) {
-	q, pvs, err := parse(r.URL.RawQuery, "cursor")
+func (h *Handler) tails(r *http.Request, q *openapi.Query) ([]*tail, error) {
+	pvs, err := names(q)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +96,7 @@ type liveStream struct {
 	buf   []byte
 }
 
-// run sends events until ctx ends or the client does not take them.
+// run sends events until ctx ends, the server stops, or the client does not take them.
 func (s *liveStream) run(ctx context.Context) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -118,6 +120,8 @@ func (s *liveStream) run(ctx context.Context) {
 		s.buf = s.buf[:0]
 		select {
 		case <-ctx.Done():
+			return
+		case <-stream.Stopping(ctx):
 			return
 		case <-tick.C:
 		}

@@ -20,8 +20,9 @@ const (
 type Parameter struct {
 	Name string
 	Kind Kind
-	// InPath is true for a part of the path, which is always required.
-	InPath bool
+	// InPath is true for a part of the path, which is always required. InHeader is true for a header
+	// of the request, which the handler reads itself.
+	InPath, InHeader bool
 	// Repeated is how many times the parameter may occur. 0 means once.
 	Repeated int
 	// Required is true if a request without the parameter is refused.
