@@ -46,19 +46,19 @@ function useURL(): [State, (s: Partial<State>, replace?: boolean) => void] {
   return [state, change];
 }
 
-/** laneOf returns the lane of a trace: PVs with one unit share it. */
-function laneOf(t: Trace): { id: string; unit: string } {
+/** laneOf returns the lane of a trace: PVs with one unit share it, except those that are plotted alone. */
+function laneOf(t: Trace, alone: string[]): { id: string; unit: string } {
   const s = t.series;
   if (!s) return { id: "?", unit: "…" };
   if (s.kind !== "number") return { id: `${s.kind} ${t.pv}`, unit: s.kind === "enum" ? "state" : s.kind === "text" ? "text" : (s.type ?? "array") };
   const unit = s.metadata?.units ?? "";
-  return { id: unit, unit };
+  return { id: alone.includes(t.pv) ? `${unit} ${t.pv}` : unit, unit };
 }
 
-function group(traces: Trace[]): LaneOf[] {
+function group(traces: Trace[], alone: string[]): LaneOf[] {
   const lanes = new Map<string, LaneOf>();
   for (const t of traces) {
-    const { id, unit } = laneOf(t);
+    const { id, unit } = laneOf(t, alone);
     const lane = lanes.get(id) ?? { id, unit, traces: [] };
     lane.traces.push(t);
     lanes.set(id, lane);
@@ -106,7 +106,7 @@ export function App({ look }: { look: Look }) {
     const d = plot.data.get(pv);
     return { pv, color: theme.traces[i % theme.traces.length], series: d?.series, breaks: breaks(d?.gaps, now ?? Date.now()) };
   });
-  const lanes = group(traces);
+  const lanes = group(traces, state.alone);
   const gaps = traces.some((t) => t.breaks.some((b) => inView(b, range)));
   const laneHeight = Math.max(130, Math.min(900, Math.floor((height - (gaps ? 320 : 160) - (state.window ? 150 : 0) - 34) / Math.max(1, lanes.length))));
 
@@ -173,7 +173,8 @@ export function App({ look }: { look: Look }) {
               <Values
                 unit={lane.unit} traces={lane.traces} data={plot.data} range={range} cursor={cursor?.t} utc={state.utc} log={log} height={h}
                 onLog={() => change({ log: log ? state.log.filter((k) => k !== lane.id) : [...state.log, lane.id] })}
-                onRemove={(pv) => change({ pvs: state.pvs.filter((p) => p !== pv) })}
+                onRemove={(pv) => change({ pvs: state.pvs.filter((p) => p !== pv), alone: state.alone.filter((p) => p !== pv) })}
+                alone={state.alone} onAlone={(pv) => change({ alone: state.alone.includes(pv) ? state.alone.filter((p) => p !== pv) : [...state.alone, pv] })}
               />
             </div>
           );
