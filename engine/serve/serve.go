@@ -84,7 +84,7 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 		Reader: c.Reader, Reads: gate, Name: "Varve", Description: "Varve " + c.Version, Now: c.Now, Log: c.Log,
 	}).Register(mux)
 	(&promapi.Handler{Reader: c.Reader, Reads: gate, Version: c.Version, Now: c.Now, Log: c.Log}).Register(mux)
-	explore.New(c.Reader, gate, c.Now, c.Log).Register(mux)
+	explore.New(c.Reader, c.Channels, gate, c.Now, c.Log).Register(mux)
 	c.registerDocument(mux)
 	ui.Register(mux)
 	mux.HandleFunc("GET /api/{$}", c.index)

@@ -119,6 +119,50 @@ export async function search(text: string, signal: AbortSignal): Promise<Names> 
   return { ...near, similar: true };
 }
 
+export interface Reason {
+  kind: string;
+  score: number;
+  before: number;
+  after: number;
+  normal: number;
+  state?: number;
+  text?: string;
+}
+
+export interface Change {
+  pv: string;
+  score: number;
+  units?: string;
+  labels?: string[];
+  description?: string;
+  reasons: Reason[];
+}
+
+export interface Changes {
+  pvs: number;
+  compared: number;
+  tooLate?: number;
+  failed?: number;
+  error?: string;
+  changed: number;
+  changes: Change[];
+}
+
+/** readChanges ranks the PVs that changed most in a window. scope is a pattern, or "group NAME". */
+export async function readChanges(scope: string, lo: number, hi: number, signal: AbortSignal): Promise<Changes> {
+  const q = new URLSearchParams({ from: iso(lo), to: iso(hi) });
+  const group = /^group\s+(\S+)$/.exec(scope);
+  if (group) q.set("group", group[1]);
+  else if (scope) q.set("pv", scope);
+  const res = await get("changes", q, signal);
+  try {
+    return (await res.json()) as Changes;
+  } catch (err) {
+    if (signal.aborted) throw err;
+    throw cutOff();
+  }
+}
+
 /** serverOffset returns how much the archive's clock is ahead of the browser's, in ms. */
 export async function serverOffset(): Promise<number> {
   const res = await fetch("healthz", { cache: "no-store" });

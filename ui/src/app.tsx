@@ -8,11 +8,13 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { serverOffset } from "./api";
 import { usePlot } from "./data";
 import type { Trace } from "./draw";
-import { curl, download, fileName, picture, samplesURL } from "./export";
+import { download, fileName, isText, picture, samplesURL, textFor, type Export } from "./export";
 import { breaks } from "./gaps";
 import { GapList, inView, Note } from "./gaplist";
 import { Lane } from "./lane";
 import { Search } from "./search";
+import { ChangeList } from "./changes";
+import { Selection } from "./selection";
 import { absolute, formatState, isLive, maxPVs, parseState, resolve, type Range, type State } from "./state";
 import { Top } from "./shell";
 import type { Look } from "./theme";
@@ -44,19 +46,19 @@ function useURL(): [State, (s: Partial<State>, replace?: boolean) => void] {
   return [state, change];
 }
 
-/** laneOf returns the lane of a trace: PVs with one unit share it. */
-function laneOf(t: Trace): { id: string; unit: string } {
+/** laneOf returns the lane of a trace: PVs with one unit share it, except those that are plotted alone. */
+function laneOf(t: Trace, alone: string[]): { id: string; unit: string } {
   const s = t.series;
   if (!s) return { id: "?", unit: "…" };
   if (s.kind !== "number") return { id: `${s.kind} ${t.pv}`, unit: s.kind === "enum" ? "state" : s.kind === "text" ? "text" : (s.type ?? "array") };
   const unit = s.metadata?.units ?? "";
-  return { id: unit, unit };
+  return { id: alone.includes(t.pv) ? `${unit} ${t.pv}` : unit, unit };
 }
 
-function group(traces: Trace[]): LaneOf[] {
+function group(traces: Trace[], alone: string[]): LaneOf[] {
   const lanes = new Map<string, LaneOf>();
   for (const t of traces) {
-    const { id, unit } = laneOf(t);
+    const { id, unit } = laneOf(t, alone);
     const lane = lanes.get(id) ?? { id, unit, traces: [] };
     lane.traces.push(t);
     lanes.set(id, lane);
@@ -104,9 +106,9 @@ export function App({ look }: { look: Look }) {
     const d = plot.data.get(pv);
     return { pv, color: theme.traces[i % theme.traces.length], series: d?.series, breaks: breaks(d?.gaps, now ?? Date.now()) };
   });
-  const lanes = group(traces);
+  const lanes = group(traces, state.alone);
   const gaps = traces.some((t) => t.breaks.some((b) => inView(b, range)));
-  const laneHeight = Math.max(130, Math.min(900, Math.floor((height - (gaps ? 320 : 160) - 34) / Math.max(1, lanes.length))));
+  const laneHeight = Math.max(130, Math.min(900, Math.floor((height - (gaps ? 320 : 160) - (state.window ? 150 : 0) - 34) / Math.max(1, lanes.length))));
 
   // Panning by wheel or pointer changes one entry of the history until it rests.
   const resting = useRef(true);
@@ -118,7 +120,8 @@ export function App({ look }: { look: Look }) {
     timer.current = window.setTimeout(() => (resting.current = true), 800);
   };
   const zoom = (r: Range) => change(absolute(r));
-  useKeys(range, zoom);
+  const select = (window?: Range) => change({ window: window && { lo: Math.round(window.lo), hi: Math.round(window.hi) }, ...(!window && { changes: undefined }) });
+  useKeys(range, zoom, select);
 
   useLayoutEffect(() => {
     document.title = state.pvs.length ? `${state.pvs.slice(0, 3).join(", ")} – Varve` : "Varve";
@@ -130,8 +133,8 @@ export function App({ look }: { look: Look }) {
     change({ pvs: [...state.pvs, pv] });
   };
   const share = () => copy(new URL(formatState({ ...state, ...absolute(range) }), document.baseURI).href, "The link", setMessage);
-  const save = (what: "png" | "csv" | "parquet" | "curl") => {
-    if (what === "curl") return copy(curl(state.pvs, range), "The command", setMessage);
+  const save = (what: Export) => {
+    if (isText(what)) return copy(textFor(what, state.pvs, range), "The text", setMessage);
     if (what === "png") {
       return void picture(lanes, range, state.utc, theme).then((b) => download(b, fileName(range, "png"))).catch((e: Error) => setMessage(e.message));
     }
@@ -164,22 +167,35 @@ export function App({ look }: { look: Look }) {
             <div class="lane" key={lane.id}>
               <Lane
                 id={lane.id} unit={lane.unit} traces={lane.traces} range={range} now={now ?? range.hi} utc={state.utc} log={log} theme={theme}
-                width={plotWidth} height={h} last={last} onZoom={zoom} onPan={pan}
+                width={plotWidth} height={h} last={last} window={state.window} onZoom={zoom} onSelect={select} onPan={pan}
                 onCursor={(t, x, y, pv) => setCursor((c) => (t === undefined ? undefined : { t, x, y, pv: pv ?? (c?.t === t ? c.pv : undefined) }))}
               />
               <Values
                 unit={lane.unit} traces={lane.traces} data={plot.data} range={range} cursor={cursor?.t} utc={state.utc} log={log} height={h}
                 onLog={() => change({ log: log ? state.log.filter((k) => k !== lane.id) : [...state.log, lane.id] })}
-                onRemove={(pv) => change({ pvs: state.pvs.filter((p) => p !== pv) })}
+                onRemove={(pv) => change({ pvs: state.pvs.filter((p) => p !== pv), alone: state.alone.filter((p) => p !== pv) })}
+                alone={state.alone} onAlone={(pv) => change({ alone: state.alone.includes(pv) ? state.alone.filter((p) => p !== pv) : [...state.alone, pv] })}
               />
             </div>
           );
         })}
+        {state.window && (
+          <Selection
+            traces={traces} window={state.window} utc={state.utc} changes={state.changes !== undefined} onClose={() => select()}
+            onZoom={() => zoom(state.window!)} onChanges={() => change({ changes: state.changes === undefined ? "" : undefined })}
+          />
+        )}
+        {state.window && state.changes !== undefined && (
+          <ChangeList
+            window={state.window} scope={state.changes} plotted={state.pvs} onAdd={add}
+            onScope={(changes) => change({ changes })} onClose={() => change({ changes: undefined })}
+          />
+        )}
         <GapList traces={traces} range={range} utc={state.utc} leftOut={leftOut} onShow={zoom} />
       </main>
       <footer>
         <span>{cursor ? clock(cursor.t, state.utc, 3) : `${clock(range.lo, state.utc)} – ${clock(range.hi, state.utc)}`} {zoneName(state.utc)}</span>
-        <span>Drag: zoom · wheel: zoom · Shift+drag: pan · double click: zoom out · ← → + −</span>
+        <span>Drag: zoom · Ctrl+drag or s: select · wheel: zoom · Shift+drag: pan · double click: zoom out · ← → + −</span>
         <span>{live ? "live" : ""}</span>
       </footer>
       {b && noted && cursor && <Note x={cursor.x} y={cursor.y} trace={noted} b={b} utc={state.utc} />}
@@ -197,7 +213,7 @@ function Welcome() {
 }
 
 /** useKeys pans and zooms by keys. */
-function useKeys(range: Range, zoom: (r: Range) => void) {
+function useKeys(range: Range, zoom: (r: Range) => void, select: (r?: Range) => void) {
   useEffect(() => {
     const key = (e: KeyboardEvent) => {
       if (e.target instanceof HTMLInputElement || e.altKey || e.ctrlKey || e.metaKey) return;
@@ -207,6 +223,8 @@ function useKeys(range: Range, zoom: (r: Range) => void) {
       else if (e.key === "ArrowRight") zoom({ lo: lo + span / 4, hi: hi + span / 4 });
       else if (e.key === "+" || e.key === "=") zoom({ lo: lo + span / 4, hi: hi - span / 4 });
       else if (e.key === "-") zoom({ lo: lo - span / 2, hi: hi + span / 2 });
+      else if (e.key === "s") select(range);
+      else if (e.key === "Escape") select();
       else return;
       e.preventDefault();
     };

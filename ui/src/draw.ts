@@ -4,6 +4,7 @@
 import type uPlot from "uplot";
 import type { Break } from "./gaps";
 import type { Series } from "./series";
+import { drawStates } from "./states";
 import { ms } from "./series";
 
 export interface Trace {
@@ -24,7 +25,7 @@ export interface Theme {
   traces: string[];
 }
 
-interface Context {
+export interface Context {
   ctx: CanvasRenderingContext2D;
   x: (t: number) => number;
   y: (v: number) => number;
@@ -35,7 +36,7 @@ interface Context {
 }
 
 /** draw draws traces. now is the server's time in ms. */
-export function draw(u: uPlot, traces: Trace[], theme: Theme, now: number) {
+export function draw(u: uPlot, traces: Trace[], theme: Theme, now: number, window?: { lo: number; hi: number }) {
   const { ctx, bbox: box } = u;
   const c: Context = {
     ctx, box, px: devicePixelRatio,
@@ -47,16 +48,30 @@ export function draw(u: uPlot, traces: Trace[], theme: Theme, now: number) {
   ctx.beginPath();
   ctx.rect(box.left, box.top, box.width, box.height);
   ctx.clip();
+  if (window) drawWindow(c, window, theme);
   traces.forEach((t, i) => drawBreaks(c, t, i, traces.length));
   for (const t of traces) {
     const s = t.series;
     if (!s) continue;
+    if (s.kind === "enum") drawStates(c, t, s, theme);
     if (s.kind === "text" || s.kind === "other") drawEvents(c, t, s, theme);
     else if (s.mode === "bins") drawBins(c, t, s);
     else drawSamples(c, t, s);
   }
   traces.forEach((t, i) => t.series && drawSeverity(c, t.series, i, theme));
   ctx.restore();
+}
+
+/** drawWindow shades the selected window. */
+function drawWindow(c: Context, w: { lo: number; hi: number }, theme: Theme) {
+  const left = c.x(w.lo);
+  const width = Math.max(c.px, c.x(w.hi) - left);
+  c.ctx.fillStyle = theme.axis;
+  c.ctx.globalAlpha = 0.16;
+  c.ctx.fillRect(left, c.box.top, width, c.box.height);
+  c.ctx.globalAlpha = 0.8;
+  for (const x of [left, left + width]) c.ctx.fillRect(x - c.px / 2, c.box.top, c.px, c.box.height);
+  c.ctx.globalAlpha = 1;
 }
 
 /** drawBreaks hatches the times without data. Each trace has its own strip of the height. */
@@ -90,7 +105,7 @@ function drawBreaks(c: Context, t: Trace, i: number, n: number) {
 }
 
 /** broken returns the start of the first gap that begins in [a, b), or b. */
-function brokenAt(breaks: Break[], a: number, b: number): number {
+export function brokenAt(breaks: Break[], a: number, b: number): number {
   for (const g of breaks) if (g.gap && g.hi > a && g.lo < b) return Math.max(a, g.lo);
   return b;
 }
@@ -193,7 +208,7 @@ function drawEvents(c: Context, t: Trace, s: Series, theme: Theme) {
   }
 }
 
-function fit(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+export function fit(ctx: CanvasRenderingContext2D, text: string, room: number): string {
   text = text.replace(/\p{Cc}/gu, " ");
   const n = Math.floor((text.length * room) / Math.max(1, ctx.measureText(text).width));
   return n >= text.length ? text : text.slice(0, Math.max(1, n - 1)) + "…";

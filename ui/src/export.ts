@@ -1,4 +1,5 @@
-// Exports what a plot shows: the samples as CSV or Parquet, and the picture as PNG.
+// Exports what a plot shows: the samples as CSV, Arrow or Parquet, the picture as PNG, and texts that
+// read the same samples elsewhere.
 
 import type { Theme, Trace } from "./draw";
 import type { Range } from "./state";
@@ -16,8 +17,21 @@ export function samplesURL(pvs: string[], r: Range, format: string): string {
 
 export const fileName = (r: Range, ext: string) => `varve-${new Date(r.lo).toISOString().slice(0, 19).replaceAll(":", "")}.${ext}`;
 
-export function curl(pvs: string[], r: Range): string {
-  return `curl '${new URL(samplesURL(pvs, r, "csv"), document.baseURI)}'`;
+export type File = "csv" | "arrow" | "parquet";
+export type Text = "curl" | "python" | "grafana";
+export type Export = File | Text | "png";
+
+const texts = ["curl", "python", "grafana"];
+export const isText = (what: Export): what is Text => texts.includes(what);
+
+/** textFor returns a shell command, a Python program, or a query for Grafana's Prometheus data source. */
+export function textFor(what: Text, pvs: string[], r: Range): string {
+  const at = (format: string) => new URL(samplesURL(pvs, r, format), document.baseURI).href;
+  if (what === "curl") return `curl '${at("csv").replaceAll("'", "%27")}'`;
+  if (what === "python") return `import pandas\ndf = pandas.read_parquet(${JSON.stringify(at("parquet"))})`;
+  const quoted = (text: string) => JSON.stringify(text);
+  if (pvs.length === 1) return `{${quoted(pvs[0])}}`;
+  return `{__name__=~${quoted(pvs.map((pv) => pv.replace(/[\\^$.|?*+()[\]{}]/g, "\\$&")).join("|"))}}`;
 }
 
 /** picture draws all lanes with their names into a PNG. */

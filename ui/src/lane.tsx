@@ -18,7 +18,10 @@ export interface LaneProps {
   width: number;
   height: number;
   last: boolean;
+  /** The selected window. */
+  window?: Range;
   onZoom: (r: Range) => void;
+  onSelect: (r: Range) => void;
   onPan: (r: Range, done: boolean) => void;
   onCursor: (t: number | undefined, x: number, y: number, pv: string | undefined) => void;
 }
@@ -102,14 +105,15 @@ function options(get: () => LaneProps): uPlot.Options {
     axes: axes(get),
     series: [{}, { scale: "y" }],
     hooks: {
-      draw: [(u) => draw(u, get().traces, get().theme, get().now)],
+      draw: [(u) => draw(u, get().traces, get().theme, get().now, get().window)],
       setSelect: [
         (u) => {
           if (u.select.width < 4) return;
           const lo = u.posToVal(u.select.left, "x");
           const hi = u.posToVal(u.select.left + u.select.width, "x");
           u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-          get().onZoom({ lo, hi });
+          if (selects.has(u)) get().onSelect({ lo, hi });
+          else get().onZoom({ lo, hi });
         },
       ],
       setCursor: [
@@ -125,6 +129,9 @@ function options(get: () => LaneProps): uPlot.Options {
     },
   };
 }
+
+/** selects has the plots over which the pointer is dragged with Ctrl: that selects a window. */
+const selects = new WeakSet<uPlot>();
 
 /** movement adds wheel, double click and panning (Shift, or the middle button) to a plot. */
 function movement(u: uPlot, get: () => LaneProps) {
@@ -152,6 +159,8 @@ function movement(u: uPlot, get: () => LaneProps) {
   over.addEventListener(
     "mousedown",
     (e) => {
+      if (e.ctrlKey || e.metaKey) selects.add(u);
+      else selects.delete(u);
       if (!e.shiftKey && e.button !== 1) return;
       e.preventDefault();
       e.stopImmediatePropagation();

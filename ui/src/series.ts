@@ -149,7 +149,7 @@ export function statistics(s: Series, gaps: Interval[], lo: number, hi: number):
   for (let i = 0; i < s.rows; i++) {
     const start = s.x[i];
     const end = s.end ? s.end[i] : i + 1 < s.rows ? s.x[i + 1] : Math.max(start, until);
-    if (end < lo || start > hi) continue;
+    if ((start < lo && end <= lo) || start > hi || (s.end && start >= hi)) continue; // it touches the range only
     const inside = start >= lo;
     if (inside || s.end) out.rows++;
     out.samples += s.count ? s.count[i] : inside ? 1 : 0;

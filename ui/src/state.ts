@@ -1,6 +1,6 @@
 // The state of a plot, and its form in the URL:
 //
-//   ?pv=SR:I&pv=SR:U&from=-1h&to=now&utc=1&log=mA
+//   ?pv=SR:I&pv=SR:U&from=-1h&to=now&utc=1&log=mA&alone=SR:U&window=T1/T2&changes=SR01*
 //
 // from and to are "now", times before now such as -15m, or ISO 8601 in UTC. Everything that the
 // plot shows follows from the URL, so a link shows the same plot.
@@ -12,6 +12,12 @@ export interface State {
   utc: boolean;
   /** Keys of the lanes with a logarithmic axis. */
   log: string[];
+  /** PVs that have a plot of their own, instead of one for their unit. */
+  alone: string[];
+  /** The selected window. */
+  window?: Range;
+  /** The PVs of which those that changed in the window are listed: a pattern, "" for all, or "group NAME". */
+  changes?: string;
 }
 
 export interface Range {
@@ -39,7 +45,15 @@ export function parseState(search: string): State {
     from = "-1h";
     to = "now";
   }
-  return { pvs, from, to, utc: q.get("utc") === "1", log: q.getAll("log") };
+  const window = parseWindow(q.get("window"));
+  return { pvs, from, to, utc: q.get("utc") === "1", log: q.getAll("log"), alone: q.getAll("alone"), window, changes: window && (q.get("changes") ?? undefined) };
+}
+
+/** parseWindow parses two times in ISO 8601 in UTC with a slash between them. */
+function parseWindow(text: string | null): Range | undefined {
+  const [from, to, more] = (text ?? "").split("/");
+  if (!from.endsWith("Z") || !to?.endsWith("Z") || more !== undefined) return undefined;
+  return resolve({ from, to }, 0);
 }
 
 export function formatState(s: State): string {
@@ -49,7 +63,12 @@ export function formatState(s: State): string {
   q.set("to", s.to);
   if (s.utc) q.set("utc", "1");
   for (const key of s.log) q.append("log", key);
-  return "?" + q.toString().replaceAll("%3A", ":");
+  for (const pv of s.alone) q.append("alone", pv);
+  if (s.window) {
+    q.set("window", Object.values(absolute(s.window)).join("/"));
+    if (s.changes !== undefined) q.set("changes", s.changes);
+  }
+  return "?" + q.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");
 }
 
 const units: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3, y: 365 * 86400e3 };

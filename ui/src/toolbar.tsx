@@ -1,6 +1,7 @@
 // The bar with the range and what can be done with it.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { Export } from "./export";
 import { isLive, moment, resolve, type Range, type State } from "./state";
 import { clock, duration, zoneName } from "./time";
 
@@ -13,7 +14,7 @@ interface Props {
   onState: (s: Partial<State>) => void;
   onZoom: (r: Range) => void;
   onShare: () => void;
-  onExport: (what: "png" | "csv" | "parquet" | "curl") => void;
+  onExport: (what: Export) => void;
   empty: boolean;
 }
 
@@ -105,7 +106,7 @@ function TimeField({ label, text, at, other, state, now, onState }: FieldProps) 
 
 function Menu({ disabled, onExport }: { disabled: boolean; onExport: Props["onExport"] }) {
   const details = useRef<HTMLDetailsElement>(null);
-  const run = (what: "png" | "csv" | "parquet" | "curl") => {
+  const run = (what: Export) => {
     details.current!.open = false;
     onExport(what);
   };
@@ -115,9 +116,12 @@ function Menu({ disabled, onExport }: { disabled: boolean; onExport: Props["onEx
       <summary>Export</summary>
       <div>
         <button type="button" data-export="csv" onClick={() => run("csv")}>CSV <small>all samples in view</small></button>
+        <button type="button" data-export="arrow" onClick={() => run("arrow")}>Arrow <small>all samples in view</small></button>
         <button type="button" data-export="parquet" onClick={() => run("parquet")}>Parquet <small>all samples in view</small></button>
         <button type="button" data-export="png" onClick={() => run("png")}>PNG <small>picture</small></button>
         <button type="button" data-export="curl" onClick={() => run("curl")}>Copy as curl</button>
+        <button type="button" data-export="python" onClick={() => run("python")}>Copy as Python <small>pandas</small></button>
+        <button type="button" data-export="grafana" onClick={() => run("grafana")}>Copy for Grafana <small>its Prometheus data source</small></button>
       </div>
     </details>
   );

@@ -19,6 +19,9 @@ interface Props {
   height: number;
   onLog: () => void;
   onRemove: (pv: string) => void;
+  /** PVs that are plotted alone. */
+  alone: string[];
+  onAlone: (pv: string) => void;
 }
 
 const severities = ["", "MINOR", "MAJOR", "INVALID"];
@@ -70,6 +73,7 @@ export function Values(p: Props) {
 
 function Row({ trace, d, p }: { trace: Trace; d: PVData | undefined; p: Props }) {
   const s = d?.series;
+  const alone = p.alone.includes(trace.pv);
   const at = p.cursor ?? (s ? Math.min(p.range.hi - 1e-3, ms(s.now)) : 0);
   const v = s && valueAt(s, trace.breaks, at);
   const st = s && statistics(s, trace.breaks, p.range.lo, p.range.hi);
@@ -79,6 +83,9 @@ function Row({ trace, d, p }: { trace: Trace; d: PVData | undefined; p: Props })
     <div class="value" data-pv={trace.pv} data-mode={s?.mode} data-rows={s?.rows} data-error={d?.error}>
       <i class="swatch" style={{ background: trace.color }} />
       <span class="name" title={s?.metadata?.description || trace.pv}>{trace.pv}</span>
+      {s?.kind === "number" && (alone || p.traces.length > 1) && (
+        <button type="button" class="remove" aria-pressed={alone} aria-label={`Plot ${trace.pv} alone`} title={alone ? "Plot with the others of its unit" : "Plot alone"} onClick={() => p.onAlone(trace.pv)}>⇅</button>
+      )}
       <button type="button" class="remove" aria-label={`Remove ${trace.pv}`} title="Remove" onClick={() => p.onRemove(trace.pv)}>×</button>
       {d?.error && <em role="alert">{d.error}</em>}
       {v && (

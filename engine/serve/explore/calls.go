@@ -9,7 +9,7 @@ import (
 
 // Section describes the calls of this package.
 func Section() openapi.Section {
-	return openapi.Section{Calls: []openapi.Call{binsCall, gapsCall, liveCall}, Schemas: schemas()}
+	return openapi.Section{Calls: []openapi.Call{binsCall, gapsCall, liveCall, changesCall}, Schemas: schemas()}
 }
 
 var (
@@ -69,6 +69,7 @@ func schemas() members {
 		return openapi.Object(all)
 	}
 	return members{
+		"Changes": changesSchema(), "Change": changeSchema(),
 		"Plot": openapi.Object(members{
 			"from": openapi.Timestamp(""), "to": openapi.Timestamp(""), "now": openapi.Timestamp(""), "width": openapi.Number("The width of the bins in seconds."),
 			"pvs": openapi.List(openapi.Either(openapi.Ref("PlotSamples"), openapi.Ref("PlotBins"))),

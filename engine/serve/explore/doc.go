@@ -1,8 +1,9 @@
 // Package explore serves what a plot of PVs needs, under /api/v1: columns of bins on a common grid,
-// gaps with their causes, and live updates.
+// gaps with their causes, live updates, and the PVs whose behaviour changed in a window.
 //
 //	/api/v1/bins ◀── query: few samples as they are, many as bins ──▶ JSON, or binary frames
 //	/api/v1/gaps ◀── query: marks ──▶ times without updates, and losses
+//	/api/v1/changes ◀── query: bins of many PVs ──▶ package change: scores ──▶ the largest ones
 //	/api/v1/live ◀── query: newest samples, again and again ──▶ Server-Sent Events
 //
 // Answers are bounded: in PVs, in bins and samples of each PV, in gaps, and in live streams at a

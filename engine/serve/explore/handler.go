@@ -30,12 +30,15 @@ type Handler struct {
 	log    *slog.Logger
 	// live is how many PVs are followed at a time.
 	live *admission.Budget
+	// channels are for the PVs of a group, and comparing is how many requests compare PVs.
+	channels  Channels
+	comparing *admission.Budget
 }
 
-// New returns a handler that reads with reader. reads admits reads of samples, and may be nil. now
-// returns the current time.
-func New(reader *query.Reader, reads *admission.Gate, now func() time.Time, log *slog.Logger) *Handler {
-	return &Handler{reader, reads, now, log, admission.NewBudget(maxLive)}
+// New returns a handler that reads with reader. channels are the PVs that are captured. reads admits
+// reads of samples, and may be nil. now returns the current time.
+func New(reader *query.Reader, channels Channels, reads *admission.Gate, now func() time.Time, log *slog.Logger) *Handler {
+	return &Handler{reader, reads, now, log, admission.NewBudget(maxLive), channels, admission.NewBudget(maxComparisons)}
 }
 
 // Register adds the paths to a mux.
@@ -43,6 +46,7 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	binsCall.Register(mux, h.now, h.bins)
 	gapsCall.Register(mux, h.now, h.gaps)
 	liveCall.Register(mux, h.now, h.follow)
+	changesCall.Register(mux, h.now, h.changes)
 }
 
 // badRequest is an error in a parameter.

@@ -24,12 +24,12 @@ const at = int64(1767225600e9)
 
 // archive is an archive with the PV X.
 type archive struct {
-	t      *testing.T
+	t      testing.TB
 	store  store.Store
 	blocks uint32
 }
 
-func newArchive(t *testing.T) *archive {
+func newArchive(t testing.TB) *archive {
 	t.Helper()
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
@@ -101,7 +101,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	a := newArchive(t)
 	a.put(0, 1)
 	synctest.Test(t, func(t *testing.T) {
-		h := New(&query.Reader{Store: a.store, Shards: 1}, nil, time.Now, slog.New(slog.DiscardHandler))
+		h := New(&query.Reader{Store: a.store, Shards: 1}, nil, nil, time.Now, slog.New(slog.DiscardHandler))
 		mux := http.NewServeMux()
 		h.Register(mux)
 		request := func(ctx context.Context) *httptest.ResponseRecorder {
