@@ -44,6 +44,7 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 	}
 	s.unwatchGone(claims)
 	defer func() { s.watching.Store(len(s.watched) > 0) }()
+	keep := slices.ContainsFunc(claims, s.mayLead)
 	for _, c := range claims {
 		if c.Writer == s.shardJournal.Writer() {
 			s.shardJournal.GiveUp(c.Sealed)
@@ -53,7 +54,7 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 		if !all && (!c.Closed && !dead || s.partly(c.Writer) != nil) {
 			continue
 		}
-		if err := s.adoptWriter(ctx, c, dead); err != nil {
+		if err := s.adoptWriter(ctx, c, dead, keep); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}
@@ -63,10 +64,18 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 	return failed, nil
 }
 
-// adoptWriter seals the unsealed rows of a writer, and drops the claim of a writer that has ended.
-func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error {
+// mayLead reports whether the engine of a claim may still work as the leader, because it does not know
+// yet that this engine leads. The rows that it saw in the claims must stay: otherwise it would compute
+// bins without their samples.
+func (s *Shard) mayLead(c store.Claim) bool {
+	return c.Writer != s.shardJournal.Writer() && !c.Closed && c.Sealing >= store.FirstTerm && (s.cfg.Ours(c.Writer) || !s.isSilent(c))
+}
+
+// adoptWriter seals the unsealed rows of a writer. It drops the claim of a writer that has ended,
+// together with its rows, unless keep is set.
+func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead, keep bool) error {
 	got, err := s.adoptRows(ctx, c, math.MaxUint64)
-	if err != nil || !c.Closed && !dead || len(got.refused) > 0 {
+	if err != nil || keep || !c.Closed && !dead || len(got.refused) > 0 {
 		return err
 	}
 	return s.dropClaim(ctx, c, got)

@@ -56,6 +56,8 @@
 // A writer that is not closed, and gives no sign of life for Config.Silence, counts as dead: its
 // rows are sealed and its claim is dropped. A mistake is harmless: a writer that was only slow
 // claims the shard again before it sends another row, and the next checkpoint finds the claim.
+// While another engine may still work as the leader, claims and their rows stay, so that this engine
+// does not compute rollups without the samples.
 //
 // The leader seals PVs with large values before the checkpoint, as soon as a head is heavy. A
 // large volume of journal rows brings the next checkpoint forward. Unsealed samples, which a

@@ -231,9 +231,14 @@ func (m *memory) Channel(_ context.Context, pv string) (c store.Channel, found b
 }
 
 func (m *memory) PutRollups(_ context.Context, rows ...store.Rollup) error {
-	if f := m.rolling; f != nil && len(rows) > 0 {
-		m.rolling = nil
-		f()
+	var rolling func()
+	_ = m.with(func() {
+		if len(rows) > 0 {
+			rolling, m.rolling = m.rolling, nil
+		}
+	})
+	if rolling != nil {
+		rolling()
 	}
 	return m.with(func() {
 		for _, r := range rows {

@@ -46,6 +46,9 @@
 //     the bins of those samples. It also recomputes the bins of its own recent late samples,
 //     because the other sealer may have overwritten them. If a claim is gone with its rows,
 //     the sealer does this for all PVs.
+//   - The sealer drops the claim of a writer that has ended, with its rows, only when no other
+//     engine may still work as the leader. Otherwise a claim could come and go between two reads
+//     of the other leader, which would then write bins without samples of the writer.
 //   - While others seal the shard, the sealer reads the latest tile again after blocks are
 //     acknowledged and before positions rise. A sample that is in order for one sealer may be
 //     late for another sealer that has closed the bin.
