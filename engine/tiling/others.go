@@ -2,6 +2,7 @@ package tiling
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -71,7 +72,9 @@ func (s *Shard) Revise(ctx context.Context, seen *OtherSealers) error {
 
 // reviseLater remembers spans of a PV as late, because the tiles could not be read or written.
 func (s *Shard) reviseLater(ser *series, spans []span, err error) {
-	s.cfg.Log.Warn("rollups cannot be brought up to date; the sealer tries again", "shard", s.cfg.Shard, "pv", ser.pv, "err", err)
+	if !errors.Is(err, context.Canceled) {
+		s.cfg.Log.Warn("rollups cannot be brought up to date; the sealer tries again", "shard", s.cfg.Shard, "pv", ser.pv, "err", err)
+	}
 	s.noteLate(ser, spans)
 	s.Hurry([]string{ser.pv})
 	ser.loaded = false // some levels may not be as the store has them
