@@ -33,6 +33,7 @@ func New(opts Options) *Engine {
 	}
 	e.sealCfg = &seal.Config{
 		Store: claimsReader{opts.Store, e}, Clock: e.clock, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
+		LateQuiet: opts.Checkpoint / 3, LateAge: 2 * opts.Checkpoint,
 		Silence: opts.silence(), Ours: e.owns, Died: e.markDied, Damaged: e.markDamaged, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
 	}
 	e.capture = capture.NewManager(capture.Config{

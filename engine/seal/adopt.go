@@ -17,11 +17,14 @@ import (
 // adoptBytes is the size of the samples in memory above which adoptWriter seals them.
 const adoptBytes = 32 << 20
 
-// adoptEnded seals the rows of writers that are closed or dead. The rows of living writers are
-// sealed only at checkpoints, because otherwise their blocks would be rewritten every few
-// seconds.
+// adoptEnded seals the rows of writers that are closed or dead, and corrects rollups for late
+// samples. The rows of living writers are sealed only at checkpoints, because otherwise their
+// blocks would be rewritten every few seconds.
 func (s *Shard) adoptEnded(ctx context.Context) error {
 	failed, err := s.adopt(ctx, false)
+	if err == nil {
+		err = s.correctLate(ctx)
+	}
 	return cmp.Or(err, failed)
 }
 
@@ -44,16 +47,17 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 	}
 	s.unwatchGone(claims)
 	defer func() { s.watching.Store(len(s.watched) > 0) }()
+	keep := slices.ContainsFunc(claims, s.mayLead)
 	for _, c := range claims {
 		if c.Writer == s.shardJournal.Writer() {
 			s.shardJournal.GiveUp(c.Sealed)
 			continue
 		}
 		dead := !c.Closed && !s.cfg.Ours(c.Writer) && s.isSilent(c)
-		if !all && (!c.Closed && !dead || s.partly(c.Writer) != nil) {
+		if !all && (!c.Closed && !dead || s.partly(c.Writer) != nil || s.heldTo(c.Writer) > 0) {
 			continue
 		}
-		if err := s.adoptWriter(ctx, c, dead); err != nil {
+		if err := s.adoptWriter(ctx, c, dead, keep); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}
@@ -63,10 +67,21 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 	return failed, nil
 }
 
-// adoptWriter seals the unsealed rows of a writer, and drops the claim of a writer that has ended.
-func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error {
+// mayLead reports whether the engine of a claim may still work as the leader, because it does not know
+// yet that this engine leads. The rows that it saw in the claims must stay: otherwise it would compute
+// bins without their samples.
+func (s *Shard) mayLead(c store.Claim) bool {
+	return c.Writer != s.shardJournal.Writer() && !c.Closed && c.Sealing >= store.FirstTerm && (s.cfg.Ours(c.Writer) || !s.isSilent(c))
+}
+
+// adoptWriter seals the unsealed rows of a writer. It drops the claim of a writer that has ended,
+// together with its rows, unless keep is set.
+func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead, keep bool) error {
 	got, err := s.adoptRows(ctx, c, math.MaxUint64)
-	if err != nil || !c.Closed && !dead || len(got.refused) > 0 {
+	if !c.Closed { // its engine may hold the samples in memory; or no more of them will come
+		s.tiles.Hurry(got.late)
+	}
+	if err != nil || keep || !c.Closed && !dead || len(got.refused) > 0 || s.heldTo(c.Writer) > 0 {
 		return err
 	}
 	return s.dropClaim(ctx, c, got)
@@ -103,6 +118,11 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 		limit: math.MaxUint64, before: map[string]store.Position{}, refused: map[string]bool{},
 	}
 	partly := s.partly(c.Writer)
+	if partly != nil {
+		got.mark = partly.mark
+	} else {
+		got.at = max(got.at, s.heldTo(c.Writer))
+	}
 	if partly != nil && time.Since(partly.tried) < s.cfg.Every/2 { // too early to try the refused PVs again
 		got.at, got.limit = max(partly.through, c.Sealed), c.Sealed
 		maps.Copy(got.refused, partly.pvs)
@@ -154,6 +174,10 @@ type gathering struct {
 	refused map[string]bool
 	// onlyLater means that the rows up to partlySealed.through were not read.
 	onlyLater bool
+
+	late []string // PVs with late samples
+	mark uint64   // of the late samples, or 0 if there are none: see tiling.Shard.Mark
+	size int      // bytes of the rows that were read since the latest call of sealGathered
 }
 
 // add adds the samples of a row that are not in blocks. After an error nothing is added.
@@ -169,6 +193,7 @@ func (g *gathering) add(row store.JournalRow, sealed *partlySealed) error {
 	if err != nil {
 		return err
 	}
+	g.size += len(row.Index) + len(row.Blob)
 	last := g.at
 	g.at, g.read, g.flushed = row.At, t, max(g.flushed, t)
 	for _, r := range runs {
@@ -190,7 +215,8 @@ func (g *gathering) add(row store.JournalRow, sealed *partlySealed) error {
 }
 
 // sealGathered writes the samples that were gathered as blocks. Then it raises the sealed position,
-// but not beyond a row with samples of a PV that the store refuses.
+// but not beyond a row with samples of a PV that the store refuses. If tiles lack late samples, the
+// rows are held, and the position rises later.
 func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) error {
 	var parts []part
 	for pv, runs := range g.byPV {
@@ -199,27 +225,27 @@ func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) e
 		}
 	}
 	for chunk := range slices.Chunk(parts, batchHeads) {
-		refused, err := s.write(ctx, chunk, nil)
-		if err != nil {
+		if err := s.writeGathered(ctx, c.Writer, chunk, g); err != nil {
 			return err
-		}
-		for pv := range refused {
-			g.refused[pv], g.limit = true, min(g.limit, g.before[pv])
 		}
 	}
 	s.notePartly(c.Writer, g)
 	clear(g.byPV)
 	clear(g.before)
-	g.bytes = 0
+	size := g.size
+	g.bytes, g.size = 0, 0
 	to := min(g.at, g.limit)
 	if to <= g.sealed {
 		return nil
 	}
-	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, c.Writer, to); err != nil {
-		return err
+	if s.heldTo(c.Writer) > 0 || g.mark >= s.tiles.FirstLate() {
+		s.hold(c.Writer, heldRows{to: to, mark: g.mark, bytes: size})
+	} else {
+		if err := s.raise(ctx, c.Writer, to); err != nil {
+			return err
+		}
+		g.sealed = to
 	}
-	s.positions.noteRaised(c.Writer, to)
-	g.sealed = to
 	s.cfg.Metrics.Adopted.Add(float64(len(parts)))
 	g.gaps = slices.DeleteFunc(g.gaps, func(gap gap) bool {
 		if gap.after < to {
@@ -227,6 +253,28 @@ func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) e
 		}
 		return gap.after < to
 	})
+	return nil
+}
+
+// writeGathered writes parts of the rows of a writer as blocks. The tiles are corrected later, but
+// at once if the rows belong to this engine, because they left memory when it was short.
+func (s *Shard) writeGathered(ctx context.Context, w store.WriterID, parts []part, g *gathering) error {
+	out, err := s.write(ctx, parts, nil)
+	if err != nil {
+		return err
+	}
+	if w == s.shardJournal.Writer() {
+		refused, err := s.correctNow(ctx, out.late)
+		if err != nil {
+			return err
+		}
+		maps.Copy(out.refused, refused)
+	} else if len(out.late) > 0 {
+		g.mark, g.late = s.tiles.Mark(), append(g.late, out.late...)
+	}
+	for pv := range out.refused {
+		g.refused[pv], g.limit = true, min(g.limit, g.before[pv])
+	}
 	return nil
 }
 
@@ -268,6 +316,7 @@ func (s *Shard) unwatchGone(claims []store.Claim) {
 	}
 	maps.DeleteFunc(s.watched, func(w store.WriterID, _ life) bool { return gone(w) })
 	maps.DeleteFunc(s.refused.writers, func(w store.WriterID, _ *partlySealed) bool { return gone(w) })
+	maps.DeleteFunc(s.held, func(w store.WriterID, _ []heldRows) bool { return gone(w) })
 }
 
 // isSilent reports whether a writer has given no sign of life for Config.Silence.

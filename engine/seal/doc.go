@@ -5,7 +5,7 @@
 //	                                  ├─▶ sort, drop duplicates ─▶ plan ─▶ blocks ─▶ store
 //	shard journal ──▶ Head.Unsealed ──┘                                                │ acknowledged
 //	                                                                                   ▼
-//	   Head.Sealed, sealed positions ◀── rollups (tiling) ◀── late samples carried forward
+//	   Head.Sealed, sealed positions ◀── rollups corrected (tiling) ◀── late samples carried forward
 //	                                                                                   │ checkpoint done
 //	                                    tier migrations, in the background (relocation) ◀┘
 //
@@ -56,6 +56,8 @@
 // A writer that is not closed, and gives no sign of life for Config.Silence, counts as dead: its
 // rows are sealed and its claim is dropped. A mistake is harmless: a writer that was only slow
 // claims the shard again before it sends another row, and the next checkpoint finds the claim.
+// While another engine may still work as the leader, claims and their rows stay, so that this engine
+// does not compute rollups without the samples.
 //
 // The leader seals PVs with large values before the checkpoint, as soon as a head is heavy. A
 // large volume of journal rows brings the next checkpoint forward. Unsealed samples, which a
@@ -63,10 +65,17 @@
 // The leader also seals the last samples of a PV as soon as its capture has ended, because a
 // search finds the PV only by the directory from then on.
 //
+// # Late samples
+//
+// Samples that come after their bins were written to tiles make these tiles wrong. The sealer corrects
+// tiles after it has sealed, a limited number of PVs at a time, and waits for more late samples of a
+// writer that has ended. Until then the rows stay unsealed, so that readers find the samples there.
+// See docs/design/late-samples.md.
+//
 // # Refused PVs
 //
-// If the store refuses the blocks of a PV for a minute, for example because their partition
-// cannot be written, the sealer goes on without this PV and tries again at each checkpoint. The
+// If the store refuses the blocks or the rollups of a PV for a minute, for example because their
+// partition cannot be written, the sealer goes on without this PV and tries again at each checkpoint. The
 // samples of the PV stay in the journal, and in memory. The sealed position of a writer does not
 // pass a row with such samples, so the rows of other PVs behind it stay unsealed too, although
 // their samples are in blocks. The sealer remembers which rows these are, and does not write their

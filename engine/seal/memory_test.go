@@ -27,6 +27,12 @@ type memory struct {
 	refuse      func(b *store.Block) error // returns why a block is not written, if it is not nil
 	// lost is a writer whose claims never arrive, although the writer gets no error.
 	lost store.WriterID
+
+	ops        int                         // operations so far
+	tileWrites map[rollupKey]int           // how often each tile was written
+	refuseTile func(r *store.Rollup) error // returns why a tile is not written, if it is not nil
+	refuseRead func(pv string) error       // returns why tiles are not read, if it is not nil
+	stored     func(b *store.Block)        // called with each block that was written, under the lock, if it is not nil
 }
 
 type partition struct {
@@ -44,13 +50,15 @@ func newMemory() *memory {
 	return &memory{
 		claims: map[store.WriterID]store.Claim{}, journal: map[store.WriterID][]store.JournalRow{},
 		blocks: map[partition]map[store.BlockKey]store.Block{}, channels: map[string]store.Channel{}, rollups: map[rollupKey]store.Rollup{},
+		tileWrites: map[rollupKey]int{},
 	}
 }
 
-// with calls f while it holds the lock.
+// with calls f while it holds the lock, and counts it as an operation.
 func (m *memory) with(f func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.ops++
 	f()
 	return nil
 }
@@ -179,6 +187,9 @@ func (m *memory) PutBlocks(_ context.Context, blocks ...store.Block) error {
 				m.blocks[p] = map[store.BlockKey]store.Block{}
 			}
 			m.blocks[p][b.BlockKey] = b
+			if m.stored != nil {
+				m.stored(&b)
+			}
 		}
 	})
 }
@@ -231,13 +242,28 @@ func (m *memory) Channel(_ context.Context, pv string) (c store.Channel, found b
 }
 
 func (m *memory) PutRollups(_ context.Context, rows ...store.Rollup) error {
-	if f := m.rolling; f != nil && len(rows) > 0 {
-		m.rolling = nil
-		f()
+	var rolling func()
+	var refuse func(r *store.Rollup) error
+	_ = m.with(func() {
+		if refuse = m.refuseTile; len(rows) > 0 {
+			rolling, m.rolling = m.rolling, nil
+		}
+	})
+	if rolling != nil {
+		rolling()
+	}
+	for i := range rows {
+		if refuse == nil {
+			break
+		}
+		if err := refuse(&rows[i]); err != nil {
+			return err
+		}
 	}
 	return m.with(func() {
 		for _, r := range rows {
 			k := rollupKey{r.PV, r.Level, r.Tile}
+			m.tileWrites[k]++
 			if there, ok := m.rollups[k]; !ok || there.Stamp <= r.Stamp {
 				m.rollups[k] = r
 			}
@@ -247,13 +273,20 @@ func (m *memory) PutRollups(_ context.Context, rows ...store.Rollup) error {
 
 func (m *memory) Rollups(_ context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error] {
 	var rows []store.Rollup
+	var refused error
 	_ = m.with(func() {
+		if m.refuseRead != nil {
+			refused = m.refuseRead(pv)
+		}
 		for k, r := range m.rollups {
 			if k.pv == pv && k.level == l && first <= k.tile && k.tile <= last {
 				rows = append(rows, r)
 			}
 		}
 	})
+	if refused != nil {
+		return func(yield func(store.Rollup, error) bool) { yield(store.Rollup{}, refused) }
+	}
 	slices.SortFunc(rows, func(a, b store.Rollup) int { return cmp.Compare(a.Tile, b.Tile) })
 	return yieldAll(rows)
 }

@@ -26,7 +26,7 @@ func (p *positions) begin() { p.before, p.at = p.at, time.Now().UnixNano() }
 // noteRaised records that this sealer raised a position.
 func (p *positions) noteRaised(w store.WriterID, to store.Position) {
 	if p.sealed != nil {
-		p.sealed[w] = to
+		p.sealed[w] = max(p.sealed[w], to) // another sealer may have raised it further
 	}
 }
 

@@ -34,6 +34,7 @@ type partlySealed struct {
 	through store.Position
 	pvs     map[string]bool
 	tried   time.Time // when all samples of these PVs were last to be sealed
+	mark    uint64    // of the late samples in these rows: see tiling.Shard.Mark
 }
 
 // eachPV calls f once for each PV of parts, several at a time, and again for the PVs for which it
@@ -194,9 +195,10 @@ func (s *Shard) notePartly(w store.WriterID, g *gathering) {
 		for pv := range g.refused {
 			was.pvs[pv] = true
 		}
+		was.mark = max(was.mark, g.mark)
 	case len(g.refused) == 0:
 		delete(s.refused.writers, w)
 	default:
-		s.setPartly(w, &partlySealed{through: g.at, pvs: g.refused, tried: tried})
+		s.setPartly(w, &partlySealed{through: g.at, pvs: g.refused, tried: tried, mark: g.mark})
 	}
 }

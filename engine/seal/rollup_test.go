@@ -42,6 +42,8 @@ type simulation struct {
 	leading bool
 	memory  int64      // limit of an engine that is launched; 0: 1 GiB
 	sealer  *simEngine // the leader
+	// lateQuiet and lateAge are those of seal.Config.
+	lateQuiet, lateAge time.Duration
 }
 
 // simEngine is an engine with a shard journal and a sealer.
@@ -82,6 +84,7 @@ func (m *simulation) launch() *simEngine {
 			copy(r.Levels[:], m.levels)
 			return r, true
 		},
+		LateQuiet: m.lateQuiet, LateAge: m.lateAge,
 		Metrics: NewMetrics(prometheus.NewRegistry()), Log: log})
 	m.engines = append(m.engines, g)
 	if !m.leading {

@@ -1,8 +1,10 @@
 package seal
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
@@ -90,8 +92,12 @@ type Config struct {
 	// DropAfter is how long a bucket stays after it was copied to another tier. If it is 0,
 	// the bucket stays for an hour.
 	DropAfter time.Duration
-	Metrics   *Metrics
-	Log       *slog.Logger
+	// LateQuiet and LateAge say when rollups are corrected for late samples of a writer that is
+	// closed: when no more of them came for LateQuiet, or when the first of them came before
+	// LateAge. If they are 0, the rollups are corrected at the end of the checkpoint.
+	LateQuiet, LateAge time.Duration
+	Metrics            *Metrics
+	Log                *slog.Logger
 
 	found Damage
 	open  atomic.Int64 // bytes of open blocks of all shards
@@ -133,6 +139,7 @@ type Shard struct {
 	term      store.Term
 	damage    damage
 	refused   refusals
+	held      map[store.WriterID][]heldRows
 	// vacantSince is when the shard was first seen without a leader. It is zero if the shard
 	// has a leader.
 	vacantSince time.Time
@@ -140,6 +147,7 @@ type Shard struct {
 	// Run reads the following fields without the turn.
 	written    atomic.Uint64 // bytes of the shard journal before the latest checkpoint
 	watching   atomic.Bool   // there are watched writers
+	correcting atomic.Bool   // tiles lack late samples
 	superseded atomic.Bool   // another engine leads
 	lag        lag
 }
@@ -170,7 +178,7 @@ type life struct {
 func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	s := &Shard{
 		cfg: cfg, clock: cfg.Clock, shardJournal: shardJournal, turn: make(chan struct{}, 1), writer: store.NewWriter(),
-		series: map[string]*series{}, watched: map[store.WriterID]life{},
+		series: map[string]*series{}, watched: map[store.WriterID]life{}, held: map[store.WriterID][]heldRows{},
 	}
 	if s.clock == nil {
 		s.clock = clock.New(clock.Config{})
@@ -183,7 +191,7 @@ func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	})
 	s.tiles = tiling.New(tiling.Config{
 		Store: cfg.Store, Clock: s.clock, Shard: shardJournal.Shard, Every: cfg.Every, Retention: cfg.retention, Cutoff: s.blocks.Cutoff,
-		Damaged: s.quarantine, Retry: s.retry, Metrics: cfg.Metrics.Tiling, Log: cfg.Log,
+		Damaged: s.quarantine, Metrics: cfg.Metrics.Tiling, Log: cfg.Log,
 	})
 	return s
 }
@@ -223,7 +231,7 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 		if age := time.Since(last); age >= s.cfg.Every || age >= pressedEvery && s.isPressed() {
 			s.checkpoint(ctx, s.Checkpoint)
 			last, checked = time.Now(), time.Now()
-		} else if s.watching.Load() && time.Since(checked) >= watchEvery {
+		} else if (s.watching.Load() || s.correcting.Load()) && time.Since(checked) >= watchEvery {
 			s.checkpoint(ctx, s.adoptEnded)
 			checked = time.Now()
 		}
@@ -282,8 +290,9 @@ func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 }
 
 // Checkpoint seals the rows that other writers added, and everything that the shard journal
-// has made durable. Then it completes rollups and queues tier migrations. If the rows of a writer
-// cannot be sealed, nothing else waits for them, and Checkpoint returns the error at its end.
+// has made durable. Then it corrects rollups for late samples, completes rollups and queues tier
+// migrations. If the rows of a writer cannot be sealed, or the rollups of a PV cannot be completed,
+// nothing else waits for them, and Checkpoint returns the error at its end.
 func (s *Shard) Checkpoint(ctx context.Context) error {
 	s.round++
 	s.tiles.BeginCheckpoint()
@@ -294,13 +303,17 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 	if err := s.sealOwn(ctx); err != nil {
 		return err
 	}
-	if s.isOverloaded() {
-		s.tiles.PutOff()
-	} else if err := s.tiles.Complete(ctx); err != nil {
+	if err := s.correctLate(ctx); err != nil {
 		return err
 	}
+	var completing error
+	if s.isOverloaded() {
+		s.tiles.PutOff()
+	} else if completing = s.tiles.Complete(ctx); ctx.Err() != nil {
+		return completing
+	}
 	for pv, ser := range s.series {
-		if ser.round < s.round {
+		if ser.round < s.round && completing == nil && !s.tiles.IsLate(pv) {
 			s.forget(pv) // no engine captures it any longer
 		}
 	}
@@ -308,7 +321,7 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 		return err
 	}
 	s.blocks.QueueMigrations()
-	return adopting
+	return cmp.Or(adopting, completing)
 }
 
 // Delete makes a checkpoint, and then deletes all stored rows of PVs. The last samples of
@@ -321,6 +334,9 @@ func (s *Shard) Delete(ctx context.Context, pvs []string) error {
 		return ctx.Err()
 	}
 	if err := s.Checkpoint(ctx); err != nil {
+		return err
+	}
+	if err := s.correctAll(ctx); err != nil {
 		return err
 	}
 	if err := s.checkNotRefused(pvs); err != nil {
@@ -347,6 +363,9 @@ func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, cutoff i
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
 		return 0, 0, ctx.Err()
+	}
+	if err := s.tiles.Correct(ctx, c.PV); err != nil { // it needs the blocks
+		return 0, 0, fmt.Errorf("bringing rollups of %s up to date: %w", c.PV, err)
 	}
 	return d.Run(ctx)
 }
@@ -408,43 +427,81 @@ func (s *Shard) sealUrgent(ctx context.Context) error {
 	return err
 }
 
-// sealHeads seals the samples of heads that are durable now, in batches of bounded size. It returns
-// the heads of the PVs that the store refuses. They keep their samples.
+// sealedHead is a head whose samples up to a count are in blocks.
+type sealedHead struct {
+	*journal.Head
+	through uint64
+}
+
+// sealHeads seals the samples of heads that are durable now, in batches of bounded size. When all
+// blocks are written, it corrects the tiles that lack late samples. It returns the heads of the PVs
+// that the store refuses. They keep their samples.
 func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) (refused []*journal.Head, err error) {
 	due := make([]uint64, len(heads))
 	for i, h := range heads {
 		due[i] = h.Durable()
 	}
+	var late []sealedHead
 	for len(heads) > 0 {
 		var parts []part
-		var sealed []uint64
+		var sealed []sealedHead
 		for room := batchBytes; len(parts) < min(len(heads), batchHeads) && room > 0; {
 			h, r := heads[len(parts)], new(sample.Run)
 			through := h.Unsealed(r, room)
 			room -= r.Size()
-			parts, sealed = append(parts, part{h.PV, r}), append(sealed, through)
+			parts, sealed = append(parts, part{h.PV, r}), append(sealed, sealedHead{h, through})
 			if through < due[len(sealed)-1] {
 				break
 			}
 		}
-		pvs, err := s.write(ctx, parts, s.cfg.Expired)
+		out, err := s.write(ctx, parts, s.cfg.Expired)
 		if err != nil {
 			return nil, err
 		}
 		done := 0 // only the last of these heads can have more samples
-		for i, through := range sealed {
+		for i, h := range sealed {
+			more := h.through < due[i]
 			switch {
-			case pvs[heads[i].PV]:
-				refused = append(refused, heads[i])
-				done++
-			case through >= due[i]:
-				done++
-				fallthrough
+			case out.refused[h.PV]:
+				refused, more = append(refused, h.Head), false
+			case !slices.Contains(out.late, h.PV):
+				h.Sealed(h.through)
+			case more:
+				kept, err := s.releaseLate(ctx, []sealedHead{h})
+				if err != nil {
+					return nil, err
+				}
+				refused, more = append(refused, kept...), len(kept) == 0
 			default:
-				heads[i].Sealed(through)
+				late = append(late, h)
+			}
+			if !more {
+				done++
 			}
 		}
 		heads, due = heads[done:], due[done:]
 	}
-	return refused, nil
+	kept, err := s.releaseLate(ctx, late)
+	return append(refused, kept...), err
+}
+
+// releaseLate corrects the tiles that lack samples of heads, and then drops the samples from memory.
+// It returns the heads of the PVs for which the store refuses that.
+func (s *Shard) releaseLate(ctx context.Context, heads []sealedHead) (kept []*journal.Head, err error) {
+	var pvs []string
+	for _, h := range heads {
+		pvs = append(pvs, h.PV)
+	}
+	refused, err := s.correctNow(ctx, pvs)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range heads {
+		if refused[h.PV] {
+			kept = append(kept, h.Head)
+		} else {
+			h.Sealed(h.through)
+		}
+	}
+	return kept, nil
 }

@@ -26,22 +26,34 @@ type part struct {
 	run *sample.Run
 }
 
+// written says what write could not do.
+type written struct {
+	// refused are the PVs that the store refuses for long. The caller must keep their samples.
+	refused map[string]bool
+	// late are the PVs with samples that tiles lack. The caller must correct the tiles before it
+	// raises sealed positions and releases memory.
+	late []string
+}
+
 // write stores the parts as blocks, and carries the last sample of each PV forward into the
 // present bucket. If report is not nil, write calls it with the number of samples that are too
 // old to be kept. write returns when the store has acknowledged all rows, except those of refused
-// PVs: the store refuses them for long, and the caller must keep their samples. write fails only
-// if ctx ends.
+// PVs. write fails only if ctx ends.
 //
-// write stores rows in this order: directory, blocks, late carried-forward samples, rollups.
-// Readers, and a new leader after a crash, can therefore handle any state in between. The
-// caller raises sealed positions, and releases memory, after write has returned.
-func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, n int)) (refused map[string]bool, err error) {
+// write stores rows in this order: directory, blocks, late carried-forward samples. The caller
+// corrects tiles, then it raises sealed positions and releases memory. Readers, and a new leader
+// after a crash, can therefore handle any state in between.
+func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, n int)) (out written, err error) {
 	all := pvsOf(parts)
-	if parts, err = s.load(ctx, slices.Clone(parts)); err != nil {
-		return nil, err
+	if parts, err = s.correctRefused(ctx, slices.Clone(parts)); err != nil {
+		return out, err
 	}
-	if err := s.tiles.Load(ctx, s.tilingParts(parts)); err != nil {
-		return nil, err
+	if parts, err = s.load(ctx, parts); err != nil {
+		return out, err
+	}
+	s.tiles.Prepare(s.tilingParts(parts))
+	if parts, err = s.eachPV(ctx, "reading rollups", parts, s.tiles.Load); err != nil {
+		return out, err
 	}
 	now := s.clock.Earliest()
 	p := s.plan(parts, now, s.blocks.Cutoff())
@@ -58,25 +70,38 @@ func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, 
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	blocks := slices.DeleteFunc(latest(p.blocks), func(b store.Block) bool { return s.series[b.PV] == nil })
 	if parts, err = s.putBlocks(ctx, parts, blocks); err != nil {
-		return nil, err
+		return out, err
 	}
 	if parts, err = s.carryLate(ctx, parts, now); err != nil {
-		return nil, err
+		return out, err
 	}
-	if err := s.tiles.BlocksAcknowledged(ctx, s.tilingParts(parts)); err != nil {
-		return nil, err
+	if parts, err = s.eachPV(ctx, "reading rollups", parts, s.tiles.CompareTiles); err != nil {
+		return out, err
 	}
+	out.late = s.tiles.Acknowledge(s.tilingParts(parts))
 	if parts, err = s.fillValues(ctx, parts); err != nil {
-		return nil, err
+		return out, err
 	}
 	s.countOpen(parts)
-	refused = s.accept(all, parts)
-	s.count(p, blocks, refused, report)
-	return refused, nil
+	out.refused = s.accept(all, parts)
+	s.count(p, blocks, out.refused, report)
+	return out, nil
+}
+
+// correctRefused corrects the tiles of the PVs for which the store refused that before, so that
+// their samples are not written to blocks again and again. It returns the parts of the other PVs,
+// and of those for which it succeeded.
+func (s *Shard) correctRefused(ctx context.Context, parts []part) ([]part, error) {
+	return s.eachPV(ctx, correcting, parts, func(ctx context.Context, pv string) error {
+		if !s.refused.pvs[pv] {
+			return nil
+		}
+		return s.tiles.Correct(ctx, pv)
+	})
 }
 
 // tilingParts returns the parts in the form that package tiling needs.

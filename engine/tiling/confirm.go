@@ -29,7 +29,7 @@ func (s *Shard) noteDraft(r *level, t *stamped, stamp int64) {
 // confirm reads the tiles that were written in earlier checkpoints again. If another sealer
 // has overwritten a tile from an older state of that tile, confirm recomputes all its bins. If
 // two sealers work at the same time, the sealer whose work was lost therefore corrects the
-// tile.
+// tile. If the store refuses this for a PV, Due returns the PV later.
 func (s *Shard) confirm(ctx context.Context) error {
 	var due []*series
 	for _, ser := range s.series {
@@ -45,64 +45,59 @@ func (s *Shard) confirm(ctx context.Context) error {
 	}
 	return inParallel(ctx, due, func(ctx context.Context, ser *series) error {
 		for _, r := range ser.levels {
-			if err := s.confirmTiles(ctx, ser, r); err != nil {
-				return err
-			}
+			s.confirmTiles(ctx, ser, r)
 		}
-		return nil
+		return ctx.Err()
 	})
 }
 
-func (s *Shard) confirmTiles(ctx context.Context, ser *series, r *level) error {
+func (s *Shard) confirmTiles(ctx context.Context, ser *series, r *level) {
 	for _, at := range slices.Sorted(maps.Keys(r.unsure)) {
 		d := r.unsure[at]
 		if d.round == s.round {
 			continue
 		}
-		t, stamp, err := s.tile(ctx, ser.pv, r.level, at)
-		if err != nil {
-			return err
-		}
 		delete(r.unsure, at)
-		if t == nil || stamp == d.stamp && !d.wrong {
-			continue
+		if err := s.confirmTile(ctx, ser, r, at, d); err != nil {
+			s.reviseLater(ser, []span{{r.level.Start(at), r.level.Start(at+1) - 1}}, err)
 		}
-		if err = s.reload(ctx, ser, r); err == nil {
-			err = s.refresh(ctx, ser)
-		}
-		if err == nil {
-			err = s.repairSpan(ctx, ser, r, span{max(t.Since, t.Start()), t.Through - 1})
-		}
-		if err != nil {
-			r.unsure[at] = d
+	}
+}
+
+func (s *Shard) confirmTile(ctx context.Context, ser *series, r *level, at store.Tile, d draft) error {
+	t, stamp, err := s.tile(ctx, ser.pv, r.level, at)
+	if err != nil || t == nil || stamp == d.stamp && !d.wrong {
+		return err
+	}
+	if err := s.reload(ctx, ser, r); err != nil {
+		return err
+	}
+	if err := s.refresh(ctx, ser); err != nil {
+		return err
+	}
+	return s.repairSpan(ctx, ser, r, span{max(t.Since, t.Start()), t.Through - 1})
+}
+
+// CompareTiles detects whether another sealer has continued the tiles of a PV. If so, samples that
+// are in order for this sealer may be late for the tiles. The sealer calls it before Acknowledge.
+// Calls for different PVs may run at the same time.
+func (s *Shard) CompareTiles(ctx context.Context, pv string) error {
+	if !s.mayHaveOthers() {
+		return nil
+	}
+	for _, r := range s.series[pv].levels {
+		if err := s.compareLevel(ctx, s.series[pv], r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// compareTiles detects whether another sealer has continued the tiles of PVs. If so, samples
-// that are in order for this sealer may be late for the tiles.
-func (s *Shard) compareTiles(ctx context.Context, parts []Part) error {
-	if !s.mayHaveOthers() {
-		return nil
+// compareLevel reads the latest tile of a level again.
+func (s *Shard) compareLevel(ctx context.Context, ser *series, r *level) error {
+	found, err := s.findTiles(ctx, ser, r.level)
+	if err == nil && (found.stamp != r.stamp || found.through != r.through) {
+		r.replace(found)
 	}
-	due := map[*series]bool{}
-	for _, p := range parts {
-		if p.Run.Len() > 0 && len(s.series[p.PV].levels) > 0 {
-			due[s.series[p.PV]] = true
-		}
-	}
-	return inParallel(ctx, slices.Collect(maps.Keys(due)), func(ctx context.Context, ser *series) error {
-		for _, r := range ser.levels {
-			found, err := s.findTiles(ctx, ser, r.level)
-			if err != nil {
-				return err
-			}
-			if found.stamp != r.stamp || found.through != r.through {
-				r.replace(found)
-			}
-		}
-		return nil
-	})
+	return err
 }

@@ -2,7 +2,7 @@
 // date. The shard's sealer (package seal) drives it, and notifies it of acknowledged blocks:
 //
 //	blocks acknowledged ─┬─ in order ─▶ accumulators ─▶ pending bins ─▶ tiles, when due
-//	                     └─ late ─▶ repair: blocks ─▶ bins ─▶ tiles, before the sealed position rises
+//	                     └─ late ─▶ spans ─▶ Correct: blocks ─▶ bins ─▶ tiles, before the sealed position rises
 //
 // A tile says up to which time it is complete. Readers compute later bins from samples.
 // Samples in order therefore cost only the work of the accumulators. Pending bins are written
@@ -18,7 +18,8 @@
 //   - A sample from before the end of a tile's claim changes its own bin. It also changes the
 //     bin of the next sample, because its value is held until then. The sealer recomputes both
 //     bins from blocks. It writes them after the sample's block is acknowledged, before the
-//     sealed position rises, and before memory releases the sample. If a reader finds the
+//     sealed position rises, and before memory releases the sample. Many late samples of a PV
+//     may be corrected together: see docs/design/late-samples.md. If a reader finds the
 //     sample in neither memory nor journal, it reads the tiles after that. If a reader finds
 //     the sample there, it computes these bins itself.
 //   - A crash in between leaves the sealed position unchanged. The rows are sealed again, as
@@ -46,6 +47,9 @@
 //     the bins of those samples. It also recomputes the bins of its own recent late samples,
 //     because the other sealer may have overwritten them. If a claim is gone with its rows,
 //     the sealer does this for all PVs.
+//   - The sealer drops the claim of a writer that has ended, with its rows, only when no other
+//     engine may still work as the leader. Otherwise a claim could come and go between two reads
+//     of the other leader, which would then write bins without samples of the writer.
 //   - While others seal the shard, the sealer reads the latest tile again after blocks are
 //     acknowledged and before positions rise. A sample that is in order for one sealer may be
 //     late for another sealer that has closed the bin.

@@ -17,6 +17,8 @@ type Metrics struct {
 	Reread prometheus.Counter
 	// PutOff counts the checkpoints that deferred rollups because memory was short.
 	PutOff prometheus.Counter
+	// Corrected counts how often the rollups of a PV were corrected for late samples.
+	Corrected prometheus.Counter
 	// Damaged is shared with the sealers of the engine.
 	Damaged prometheus.Counter
 }
@@ -33,6 +35,7 @@ func NewMetrics(reg prometheus.Registerer, damaged prometheus.Counter) *Metrics 
 		Bins:      counter("bins_total", "Rollup bins computed and written."),
 		Reread:    counter("reread_samples_total", "Samples read from blocks to compute rollup bins."),
 		PutOff:    counter("rollups_put_off_total", "Checkpoints that deferred rollups because memory was short; meanwhile readers compute them."),
+		Corrected: counter("rollups_corrected_total", "How often the rollups of a PV were corrected for late samples."),
 		Damaged:   damaged,
 	}
 }

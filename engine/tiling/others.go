@@ -2,6 +2,7 @@ package tiling
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -41,7 +42,8 @@ func (s *Shard) mayHaveOthers() bool { return s.met && s.round-s.metAt <= 1 }
 // Revise accounts for the work of other sealers of the shard, which the accumulators and tiles
 // of this sealer lack. If the journal rows that the others sealed still exist, Revise revises
 // the PVs in those rows. If not, it revises all PVs, for the time since one checkpoint
-// interval before the previous read of the claims.
+// interval before the previous read of the claims. A PV for which the store refuses this keeps no
+// other PV waiting: Due returns it later.
 func (s *Shard) Revise(ctx context.Context, seen *OtherSealers) error {
 	s.at = s.cfg.Clock.StoreTime() + seen.At - time.Now().UnixNano()
 	if seen.Others || seen.Any() {
@@ -61,10 +63,21 @@ func (s *Shard) Revise(ctx context.Context, seen *OtherSealers) error {
 	}
 	for _, pv := range slices.Sorted(maps.Keys(spans)) {
 		if err := s.reviseSeries(ctx, s.series[pv], spans[pv]); err != nil {
-			return err
+			ser := s.series[pv]
+			s.reviseLater(ser, slices.Concat(spans[pv], ser.late.now, ser.late.before), err)
 		}
 	}
-	return nil
+	return ctx.Err()
+}
+
+// reviseLater remembers spans of a PV as late, because the tiles could not be read or written.
+func (s *Shard) reviseLater(ser *series, spans []span, err error) {
+	if !errors.Is(err, context.Canceled) {
+		s.cfg.Log.Warn("rollups cannot be brought up to date; the sealer tries again", "shard", s.cfg.Shard, "pv", ser.pv, "err", err)
+	}
+	s.noteLate(ser, spans)
+	s.Hurry([]string{ser.pv})
+	ser.loaded = false // some levels may not be as the store has them
 }
 
 // addSealedTimes adds the times, by PV, of the samples in journal rows that another sealer

@@ -12,23 +12,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// repair recomputes the bins in tiles that late samples at the given times change. A late
-// sample changes its own bin and the bin of the next sample, because its value is held until
-// then.
-func (s *Shard) repair(ctx context.Context, ser *series, times []int64) error {
-	if err := s.refresh(ctx, ser); err != nil {
-		return err
-	}
-	for _, r := range ser.levels {
-		for _, sp := range spansOf(times, r.width*store.TileBins/4) {
-			if err := s.repairSpan(ctx, ser, r, sp); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
+// repairSpan recomputes the bins in the tiles of a level that samples at times in a span change. A
+// sample changes its own bin and the bin of the next sample, because its value is held until then.
 func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) error {
 	if sp.first >= r.through {
 		return nil
@@ -40,13 +25,14 @@ func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) 
 		return err
 	}
 	next, found, err := s.nextBin(ctx, ser.pv, r, hi)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case found:
+	}
+	if found {
 		hi = next
-	case r.warm:
-		r.reset() // the next sample is in none of the tiles
+	}
+	if r.warm && (!found || hi > r.from) {
+		r.reset() // the bin of the next sample is pending, or it will be
 	}
 	bins, lo, err := s.compute(ctx, ser, r, lo, hi)
 	if err != nil || lo >= hi { // the samples of these bins have expired, so the bins stay
@@ -96,7 +82,11 @@ type edge struct {
 // edgeOf returns the edge of a PV. The edge is already passed if no samples have expired or
 // were deleted to free disk space.
 func (s *Shard) edgeOf(ser *series) edge {
-	whole := max(s.cfg.Cutoff(), scan.WholeSince(ser.entry.Starts, s.cfg.Clock.Now().Now))
+	cutoff := s.cfg.Cutoff()
+	if ser.cutoff != nil {
+		cutoff = *ser.cutoff
+	}
+	whole := max(cutoff, scan.WholeSince(ser.entry.Starts, s.cfg.Clock.Now().Now))
 	return edge{whole: whole, passed: whole <= ser.entry.Earliest()}
 }
 

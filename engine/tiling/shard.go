@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,7 +28,7 @@ type Store interface {
 	Rollups(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error]
 }
 
-// Config configures a Shard. Shard, Cutoff and Retry belong to the shard. The other values are
+// Config configures a Shard. Shard and Cutoff belong to the shard. The other values are
 // the same for all shards of an engine.
 type Config struct {
 	Store Store
@@ -45,8 +46,6 @@ type Config struct {
 	// Damaged is called with each block that cannot be read, possibly several times and from
 	// several goroutines.
 	Damaged func(*scan.Damaged)
-	// Retry calls f until it succeeds or ctx ends. doing describes f.
-	Retry   func(ctx context.Context, doing string, f func() error) error
 	Metrics *Metrics
 	Log     *slog.Logger
 }
@@ -76,6 +75,11 @@ type Shard struct {
 	// sealed. met means that there was one.
 	metAt int
 	met   bool
+
+	// late are the PVs whose tiles lack late samples. They stay when the sealer forgets a PV.
+	late   map[string]*lateness
+	lateMu sync.Mutex // Correct may run for several PVs at a time
+	marked uint64     // counts the PVs that ever became late
 }
 
 // series is the state of the rollups of a PV.
@@ -89,25 +93,26 @@ type series struct {
 	levels    []*level      // all levels that the PV has or should have
 	requested []store.Level // the levels that the PV should have
 	late      recently
+	// cutoff replaces the deletion cutoff while late samples are corrected.
+	cutoff *int64
 	// damaged are the times of blocks that could not be read.
 	damaged []span
 }
 
 // New returns a Shard that knows no tiles yet.
-func New(cfg Config) *Shard { return &Shard{cfg: cfg, series: map[string]*series{}} }
+func New(cfg Config) *Shard {
+	return &Shard{cfg: cfg, series: map[string]*series{}, late: map[string]*lateness{}}
+}
 
 // BeginCheckpoint begins another checkpoint. PVs that no Load names during the checkpoint
 // count as no longer captured.
 func (s *Shard) BeginCheckpoint() { s.round++ }
 
-// Forget drops the state of a PV.
+// Forget drops the state of a PV, except its late samples.
 func (s *Shard) Forget(pv string) { delete(s.series, pv) }
 
-// Load makes sure that the levels of all PVs in parts are known: the requested levels,
-// and the levels that a PV once had. Tiles of former levels must not lack a late sample
-// either. The sealer calls Load before it adds new blocks to the directory.
-func (s *Shard) Load(ctx context.Context, parts []Part) error {
-	var fresh []*series
+// Prepare tells the shard the PVs of parts. The caller then calls Load for each of them.
+func (s *Shard) Prepare(parts []Part) {
 	for i := range parts {
 		p := &parts[i]
 		ser := s.series[p.PV]
@@ -116,41 +121,45 @@ func (s *Shard) Load(ctx context.Context, parts []Part) error {
 			s.series[p.PV] = ser
 		}
 		ser.entry, ser.bucket = p.Entry, p.Bucket
-		if ser.requested = s.requestedLevels(ser.pv); !ser.loaded && (len(ser.requested) > 0 || len(ser.entry.Levels) > 0) {
-			ser.loaded = true
-			fresh = append(fresh, ser)
+	}
+}
+
+// Load makes sure that the levels of a PV are known: the requested levels, and the levels that the
+// PV once had. Tiles of former levels must not lack a late sample either. The sealer calls Load
+// before it adds new blocks to the directory. Calls for different PVs may run at the same time.
+func (s *Shard) Load(ctx context.Context, pv string) error {
+	ser := s.series[pv]
+	if ser.requested = s.requestedLevels(pv); !ser.loaded && (len(ser.requested) > 0 || len(ser.entry.Levels) > 0) {
+		if err := s.loadLevels(ctx, ser); err != nil {
+			return err
+		}
+		ser.loaded = true
+	}
+	for _, l := range ser.requested {
+		if !slices.ContainsFunc(ser.levels, func(r *level) bool { return r.level == l }) {
+			r := newLevel(l)
+			r.warm = len(ser.entry.Starts) == 0 // nothing was ever sealed
+			ser.levels = append(ser.levels, r)
 		}
 	}
-	err := s.cfg.Retry(ctx, "reading rollups", func() error {
-		return inParallel(ctx, fresh, func(ctx context.Context, ser *series) error {
-			ser.levels = nil
-			for _, l := range ser.entry.Levels {
-				if !l.Valid() {
-					continue
-				}
-				r, err := s.findTiles(ctx, ser, l)
-				if err != nil {
-					return err
-				}
-				ser.levels = append(ser.levels, r)
-			}
-			return nil
-		})
-	})
-	for i := range parts {
-		ser := s.series[parts[i].PV]
-		for _, l := range ser.requested {
-			if !slices.ContainsFunc(ser.levels, func(r *level) bool { return r.level == l }) {
-				r := newLevel(l)
-				r.warm = len(ser.entry.Starts) == 0 // nothing was ever sealed
-				ser.levels = append(ser.levels, r)
-			}
+	ser.round = s.round
+	return nil
+}
+
+// loadLevels reads the tiles of the levels in a PV's directory entry.
+func (s *Shard) loadLevels(ctx context.Context, ser *series) error {
+	ser.levels = nil
+	for _, l := range ser.entry.Levels {
+		if !l.Valid() {
+			continue
 		}
-		if err == nil {
-			ser.round = s.round
+		r, err := s.findTiles(ctx, ser, l)
+		if err != nil {
+			return err
 		}
+		ser.levels = append(ser.levels, r)
 	}
-	return err
+	return nil
 }
 
 // requestedLevels returns the levels that a PV should have.
@@ -167,14 +176,12 @@ func (s *Shard) requestedLevels(pv string) (levels []store.Level) {
 	return levels
 }
 
-// BlocksAcknowledged adds samples to the rollups. The sealer calls it after the blocks that
-// hold the samples were acknowledged, and before it raises the sealed positions of the
-// samples. BlocksAcknowledged recomputes and writes the bins that tiles already claim. It adds
-// samples in order to the accumulators.
-func (s *Shard) BlocksAcknowledged(ctx context.Context, parts []Part) error {
-	if err := s.cfg.Retry(ctx, "reading rollups", func() error { return s.compareTiles(ctx, parts) }); err != nil {
-		return err
-	}
+// Acknowledge adds samples to the rollups. The sealer calls it after the blocks that hold the samples
+// were acknowledged, and after CompareTiles. Acknowledge adds samples in order to the accumulators,
+// and remembers the times of late samples, in bins that tiles already claim. It returns the PVs with
+// late samples. The sealer must not raise the sealed positions of these samples, nor drop them from
+// memory, before Correct has corrected the tiles.
+func (s *Shard) Acknowledge(parts []Part) (late []string) {
 	now := s.cfg.Clock.Earliest()
 	for i := range parts {
 		run := parts[i].Run
@@ -183,22 +190,26 @@ func (s *Shard) BlocksAcknowledged(ctx context.Context, parts []Part) error {
 			continue
 		}
 		old := sort.Search(run.Len(), func(i int) bool { return !layout.Expired(ser.bucket(run.Times[i]), now) })
-		late := old
+		end := old
 		for _, r := range ser.levels {
-			late = max(late, r.feedInOrder(run, old, slices.Contains(ser.requested, r.level)))
+			end = max(end, r.feedInOrder(run, old, slices.Contains(ser.requested, r.level)))
 		}
-		if late == old {
+		if end == old {
 			continue
 		}
-		times := run.Times[old:late]
-		ser.late.note(s.round, times)
-		err := s.cfg.Retry(ctx, "bringing rollups up to date", func() error { return s.repair(ctx, ser, times) })
-		if err != nil {
-			return err
+		s.noteLate(ser, spansOf(run.Times[old:end], ser.joinGap()))
+		if n := len(late); n == 0 || late[n-1] != ser.pv {
+			late = append(late, ser.pv)
+		}
+		if layout.Expired(ser.bucket(run.Times[old]), now+int64(expirySoon)) {
+			s.Hurry(late[len(late)-1:])
 		}
 	}
-	return nil
+	return late
 }
+
+// expirySoon is a time. The correction of bins whose samples expire within this time does not wait.
+const expirySoon = 6 * time.Hour
 
 // inParallel calls f for all items, a few at a time.
 func inParallel[T any](ctx context.Context, items []T, f func(context.Context, T) error) error {

@@ -1,6 +1,9 @@
 package tiling
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // span is a range of times, both ends included.
 type span struct{ first, last int64 }
@@ -11,12 +14,14 @@ type recently struct {
 	now, before []span
 }
 
-// note adds sorted times.
-func (l *recently) note(round int, times []int64) {
+// note adds spans.
+func (l *recently) note(round int, spans []span) {
 	if l.round != round {
 		l.round, l.before, l.now = round, l.now, nil
 	}
-	l.now = addSpan(l.now, span{times[0], times[len(times)-1]})
+	for _, s := range spans {
+		l.now = addSpan(l.now, s)
+	}
 }
 
 // spansOf returns spans of sorted times. It joins times that are at most a gap apart.
@@ -31,14 +36,17 @@ func spansOf(times []int64, gap int64) (spans []span) {
 	return spans
 }
 
-// maxSpans bounds the length of a list of spans. If the list is full, addSpan joins a new span
-// with the last one.
+// maxSpans bounds the length of a list of spans. If the list is full, addSpan and joinSpan join
+// a new span with the last one.
 const maxSpans = 16
 
 // addSpan adds a span to a list, and joins it with the spans that it overlaps.
-func addSpan(spans []span, s span) []span {
+func addSpan(spans []span, s span) []span { return joinSpan(spans, s, 0) }
+
+// joinSpan adds a span to a list, and joins it with the spans that are at most a gap apart.
+func joinSpan(spans []span, s span, gap int64) []span {
 	spans = slices.DeleteFunc(spans, func(o span) bool {
-		if o.first > s.last || s.first > o.last {
+		if o.first > s.last && o.first-s.last > gap || s.first > o.last && s.first-o.last > gap {
 			return false
 		}
 		s = span{min(s.first, o.first), max(s.last, o.last)}
@@ -49,4 +57,17 @@ func addSpan(spans []span, s span) []span {
 		spans = spans[:n-1]
 	}
 	return append(spans, s)
+}
+
+// mergeSpans returns the spans in order of time. It joins those that are at most a gap apart.
+func mergeSpans(spans []span, gap int64) (out []span) {
+	spans = slices.SortedFunc(slices.Values(spans), func(a, b span) int { return cmp.Compare(a.first, b.first) })
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.first-out[n-1].last <= gap {
+			out[n-1].last = max(out[n-1].last, s.last)
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
 }

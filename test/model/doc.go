@@ -12,7 +12,8 @@
 //   - Up to three engines capture samples: in order, late, with equal timestamps, repeated,
 //     or of another type.
 //   - Engines flush rows, and send rows again.
-//   - Engines make checkpoints, and take turns as leader and follower.
+//   - Engines make checkpoints, and take turns as leader and follower. For most seeds, rollups are
+//     corrected for late samples only after some time.
 //   - Engines are cut off from the store, and continue after other engines have declared them
 //     dead.
 //   - Engines shut down in order, or crash at any write.

@@ -73,6 +73,7 @@ func (w *world) launch() *engine {
 		Last: func(ctx context.Context, pv string, at int64) (*sample.Run, error) {
 			return query.LastInBlocks(ctx, e.line, pv, at)
 		},
+		LateQuiet: w.lateQuiet, LateAge: w.lateAge,
 		Metrics: seal.NewMetrics(prometheus.NewRegistry()), Log: log}
 	e.newTerm()
 	w.engines = append(w.engines, e)

@@ -28,10 +28,14 @@ type world struct {
 	reader   *line
 	launched int
 	trace    []string
+	// lateQuiet and lateAge say how long corrections of rollups wait for more late samples.
+	lateQuiet, lateAge time.Duration
 }
 
 func newWorld(t *testing.T, out *outside, seed uint64, shard int) *world {
 	w := &world{t: t, name: t.Name(), rng: rand.New(rand.NewPCG(seed, 0)), out: out, shard: shard}
+	w.lateQuiet = []time.Duration{0, 5 * time.Minute, 2 * time.Hour}[rand.New(rand.NewPCG(seed, 1)).IntN(3)] // does not change the steps
+	w.lateAge = 4 * w.lateQuiet
 	w.reader = w.newLine()
 	for _, name := range []string{"A", "B", "C"} {
 		w.channels = append(w.channels, &channel{name: fmt.Sprintf("S%d:%s", shard, name), typ: w.anyType(), retention: w.anyRetention(), sure: set{}})

@@ -1,0 +1,159 @@
+package seal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/tiling"
+)
+
+const (
+	// correctMost is how many PVs have their tiles corrected at a time. Sealing waits no longer.
+	correctMost = 128
+	// heldLimit is the size of the rows that wait for corrections above which corrections do not
+	// wait for more late samples.
+	heldLimit = journalBytes
+	// maxHeld bounds the number of held rows of a writer that are known one by one.
+	maxHeld = 16
+)
+
+// heldRows are rows of a writer after its sealed position. All their samples are in blocks, but
+// tiles lack some that are late. The sealed position rises when the tiles are corrected: until
+// then readers find the late samples in the rows, and do not trust the tiles there.
+type heldRows struct {
+	to    store.Position
+	mark  uint64 // what must be corrected: see tiling.Shard.Mark
+	bytes int
+}
+
+// hold notes that rows of a writer up to a position are in blocks, and which late samples the tiles
+// lack.
+func (s *Shard) hold(w store.WriterID, h heldRows) {
+	rows := s.held[w]
+	n := len(rows)
+	switch {
+	case n > 0 && h.to <= rows[n-1].to: // samples that the store refused before
+		for i := range rows {
+			rows[i].mark = max(rows[i].mark, h.mark)
+		}
+		return
+	case n > 0:
+		h.mark = max(h.mark, rows[n-1].mark)
+	}
+	if n == maxHeld {
+		h.bytes += rows[n-1].bytes
+		rows = rows[:n-1]
+	}
+	s.held[w] = append(rows, h)
+}
+
+// heldTo returns the position up to which the rows of a writer are in blocks, after its sealed
+// position. It is 0 if no rows are held.
+func (s *Shard) heldTo(w store.WriterID) store.Position {
+	if rows := s.held[w]; len(rows) > 0 {
+		return rows[len(rows)-1].to
+	}
+	return 0
+}
+
+// correctLate corrects the tiles of the PVs whose corrections are due, but not of many at a time.
+// Then it raises the sealed positions of the rows that have waited for them. It fails if a
+// position cannot be raised. A PV whose tiles cannot be corrected waits for a later call.
+func (s *Shard) correctLate(ctx context.Context) error {
+	defer func() { s.correcting.Store(len(s.held) > 0 || len(s.tiles.Late()) > 0) }()
+	pace := tiling.Pace{Quiet: s.cfg.LateQuiet, Age: s.cfg.LateAge, Most: correctMost}
+	switch {
+	case s.heldBytes() > heldLimit:
+		pace.Quiet = 0
+	case s.isOverloaded():
+		pace.Quiet = pace.Age
+	}
+	s.correct(ctx, s.tiles.Due(pace))
+	return s.releaseHeld(ctx)
+}
+
+// correct corrects the tiles of PVs. It returns the PVs for which that failed.
+func (s *Shard) correct(ctx context.Context, pvs []string) (failed map[string]error) {
+	failed = failures(ctx, pvs, s.tiles.Correct)
+	for pv, err := range failed {
+		if ctx.Err() != nil {
+			break
+		}
+		s.cfg.Metrics.Retries.Inc()
+		s.cfg.Log.Error("the rollups of a PV cannot be corrected for late samples; the sealer tries again, and meanwhile readers compute them",
+			"shard", s.shardJournal.Shard, "pv", pv, "err", err)
+	}
+	return failed
+}
+
+func (s *Shard) heldBytes() (n int) {
+	for _, rows := range s.held {
+		for i := range rows {
+			n += rows[i].bytes
+		}
+	}
+	return n
+}
+
+// releaseHeld raises sealed positions up to the first rows whose late samples some tiles lack.
+func (s *Shard) releaseHeld(ctx context.Context) error {
+	first := s.tiles.FirstLate()
+	for w, rows := range s.held {
+		n := slices.IndexFunc(rows, func(h heldRows) bool { return h.mark >= first })
+		if n < 0 {
+			n = len(rows)
+		}
+		if n == 0 {
+			continue
+		}
+		if err := s.raise(ctx, w, rows[n-1].to); err != nil {
+			return err
+		}
+		if s.held[w] = rows[n:]; len(s.held[w]) == 0 {
+			delete(s.held, w)
+		}
+	}
+	return nil
+}
+
+// raise raises the sealed position of a writer.
+func (s *Shard) raise(ctx context.Context, w store.WriterID, to store.Position) error {
+	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, w, to); err != nil {
+		return err
+	}
+	s.positions.noteRaised(w, to)
+	return nil
+}
+
+// correctAll corrects all tiles, so that no rows are held.
+func (s *Shard) correctAll(ctx context.Context) error {
+	for pv, err := range s.correct(ctx, s.tiles.Late()) {
+		return fmt.Errorf("bringing rollups of %s up to date: %w", pv, err)
+	}
+	return s.releaseHeld(ctx)
+}
+
+// correctNow corrects the tiles of PVs whose samples are in the memory of this engine. It returns
+// the PVs for which the store refuses that. The caller must keep their samples.
+func (s *Shard) correctNow(ctx context.Context, pvs []string) (refused map[string]bool, err error) {
+	parts := make([]part, len(pvs))
+	for i, pv := range pvs {
+		parts[i].pv = pv
+	}
+	done, err := s.eachPV(ctx, correcting, slices.Clone(parts), s.tiles.Correct)
+	if err != nil {
+		return nil, err
+	}
+	refused = map[string]bool{}
+	for _, p := range parts {
+		refused[p.pv] = true
+	}
+	for _, p := range done {
+		delete(refused, p.pv)
+	}
+	return refused, nil
+}
+
+const correcting = "bringing rollups up to date"
