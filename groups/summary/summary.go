@@ -21,7 +21,7 @@ import (
 )
 
 // Of describes a group. provider is the default provider of the archive. compiled is the result of
-// its compilation, or nil if that is not known.
+// its compilation. Both may be absent.
 func Of(g *v1alpha1.ArchiveGroup, provider v1alpha1.Provider, compiled *compile.Group) overview.Group {
 	out := overview.Group{
 		Group: g.Namespace + "/" + g.Name, Settings: settings(&g.Spec, provider), Problems: problems(compiled),
@@ -43,10 +43,13 @@ func Of(g *v1alpha1.ArchiveGroup, provider v1alpha1.Provider, compiled *compile.
 	return out
 }
 
+// unknownProvider stands for the default provider of an archive where that is not known.
+const unknownProvider = "default"
+
 // settings returns the settings of a group, with defaults.
 func settings(s *v1alpha1.ArchiveGroupSpec, provider v1alpha1.Provider) overview.Settings {
 	out := overview.Settings{
-		Provider: string(cmp.Or(s.Provider, provider, v1alpha1.ChannelAccess)), Sampling: sampling(s.Sampling), Retention: compile.Describe(s),
+		Provider: string(cmp.Or(s.Provider, provider, unknownProvider)), Sampling: sampling(s.Sampling), Retention: compile.Describe(s),
 		Redundancy: int(max(1, s.Redundancy)), ShardBy: shardBy(s.ShardBy), Paused: s.Paused, OnDelete: "data stays", Channels: len(s.Channels),
 	}
 	if s.DeletionPolicy == v1alpha1.DeleteData {

@@ -157,6 +157,13 @@ func (h *Handler) group(w http.ResponseWriter, r *http.Request, _ *openapi.Query
 		h.fail(w, r, err)
 		return
 	}
+	if g.Spec == nil && h.sources.Group != nil && unknown["settings"] == "" {
+		if whole, err := h.sources.Group(r.Context(), g.Group); err != nil {
+			unknown["settings"] = err.Error()
+		} else {
+			g = &whole
+		}
+	}
 	answer(w, http.StatusOK, groupDetail{
 		groupRow: c.row(g, maxProblems), At: clock(c.at.UnixNano()), Manifest: g.Manifest, Spec: g.Spec, Unknown: unknown,
 	})

@@ -12,6 +12,8 @@ type Sources struct {
 	Engines func(ctx context.Context) Fleet
 	// Groups returns the groups. missing says why there are none, or why some are missing.
 	Groups func() (groups []Group, missing string)
+	// Group returns a group with its manifest, if Groups returns groups without it.
+	Group func(ctx context.Context, group string) (Group, error)
 	// Check checks a manifest as a cluster does, and changes nothing.
 	Check func(text []byte) Checked
 }
@@ -150,7 +152,7 @@ type Group struct {
 
 // Settings are the settings of a group, with all defaults.
 type Settings struct {
-	Provider   string   `json:"provider"`
+	Provider   string   `json:"provider"` // CA, PVA, or default if the default of the archive is not known
 	Sampling   string   `json:"sampling"`
 	Retention  string   `json:"retention"`
 	Redundancy int      `json:"redundancy"`

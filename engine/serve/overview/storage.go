@@ -142,22 +142,23 @@ func (h *Handler) measurePV(ctx context.Context, pv string, tier store.Tier, unt
 	if err != nil || !found {
 		return 0, 0, err
 	}
-	var last store.Bucket
-	found = false
+	var buckets []store.Bucket
 	for b := range store.InUse(entry.Starts, until, until) {
-		if b.Tier() == tier && (!found || b.Start() > last.Start()) {
-			last, found = b, true
+		if b.Tier() == tier && b.End() > until-int64(measuredSpan) {
+			buckets = append(buckets, b)
 		}
 	}
-	if !found {
-		return 0, 0, nil
-	}
-	for blk, err := range h.reader.Store.Blocks(ctx, pv, last, until-int64(measuredSpan), until) {
-		if err != nil {
-			return 0, 0, err
+	slices.SortFunc(buckets, func(a, b store.Bucket) int { return cmp.Compare(b.Start(), a.Start()) })
+	for _, b := range buckets { // the latest may have no blocks yet
+		for blk, err := range h.reader.Store.Blocks(ctx, pv, b, until-int64(measuredSpan), until) {
+			if err != nil {
+				return 0, 0, err
+			}
+			if bytes, samples = bytes+len(blk.Blob), samples+blk.Count; bytes > maxMeasuredBytes {
+				break
+			}
 		}
-		bytes, samples = bytes+len(blk.Blob), samples+blk.Count
-		if bytes > maxMeasuredBytes {
+		if samples > 0 {
 			break
 		}
 	}
