@@ -112,7 +112,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	p.groups = groups.New(api, o.namespace, o.archiver)
 	p.handler, err = serve.New(&serve.Config{
 		Reader:   &query.Reader{Store: p.store, Recent: p.routing, Shards: o.shards, Captured: p.routing.Names},
-		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register,
+		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),
 		Overview: overview.Sources{Engines: p.routing.Fleet, Groups: p.groups.All, Group: p.groups.One, Check: p.groups.Check},
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: p.routing.Ready, Version: version(), Now: time.Now, Log: o.log,

@@ -1,31 +1,25 @@
 package serve
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"net/url"
-	"os"
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"regexp"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/getkin/kin-openapi/openapi3"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/engine/serve/native"
 	"varve.dev/varve/engine/serve/openapi"
+	"varve.dev/varve/engine/serve/openapi/openapitest"
 	"varve.dev/varve/engine/store"
 )
-
-// A request pair: the answers to both must differ, because of one parameter.
-type pair struct{ without, with string }
 
 const inRange = "&from=2025-12-31T23:59:50Z&to=2026-01-01T00:00:00Z"
 
 // effects has, for each parameter of each call, two requests whose answers differ only because of it.
-var effects = map[string]map[string]pair{
+var effects = map[string]map[string]openapitest.Pair{
 	"samples": {
 		"pv": {"pv=A" + inRange, "pv=A&pv=B" + inRange}, "group": {"pv=A" + inRange, "group=lab/x" + inRange},
 		"from": {"pv=A" + inRange, "pv=A&from=2025-12-31T23:59:55Z&to=2026-01-01T00:00:00Z"}, "to": {"pv=A" + inRange, "pv=A&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:52Z"},
@@ -54,6 +48,22 @@ var effects = map[string]map[string]pair{
 	"channels": {
 		"pv": {"", "pv=A"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "sort": {"", "sort=stored"},
 	},
+	"files": {
+		"pv": {"pv=A", "pv=E"}, "from": {"pv=A", "pv=A&from=2026-01-01T00:00:00Z"}, "to": {"pv=D", "pv=D&to=2025-12-30T23:59:59Z"}, "limit": {"pv=D", "pv=D&limit=1"},
+	},
+	"bins": {
+		"pv": {"pv=A" + inRange, "pv=A&pv=B" + inRange}, "points": {"pv=A" + inRange, "points=2&pv=A" + inRange}, "samples": {"pv=A" + inRange, "samples=100&pv=A" + inRange},
+		"from": {"pv=A" + inRange, "pv=A&from=2025-12-31T23:59:55Z&to=2026-01-01T00:00:00Z"}, "to": {"pv=A" + inRange, "pv=A&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:52Z"},
+		"format": {"pv=A" + inRange, "format=binary&pv=A" + inRange},
+	},
+	"gaps": {
+		"pv": {"pv=A" + inRange, "pv=B" + inRange}, "limit": {"pv=B" + inRange, "limit=1&pv=B" + inRange}, "from": {"pv=B" + inRange, "pv=B&from=2025-12-31T23:59:57Z&to=2026-01-01T00:00:00Z"},
+		"to": {"pv=B" + inRange, "pv=B&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:57Z"},
+	},
+	"losses": {
+		"group": {"", "group=lab/x"}, "from": {inRange[1:], "from=2025-12-31T23:59:58Z&to=2026-01-01T00:00:00Z"}, "to": {inRange[1:], "from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:52Z"},
+	},
+	"live": {"pv": {"pv=A&cursor=1767225594000000000:1", "pv=B&cursor=1767225594000000000:1"}, "cursor": {"pv=A", "pv=A&cursor=1767225594000000000:1"}},
 }
 
 // contract is an archive in which each parameter of /api/v1 has an effect.
@@ -61,6 +71,9 @@ func contract(t *testing.T) *rig {
 	r := analysis(t)
 	m := sample.Metadata{Units: "A", Properties: []sample.Property{{Name: "DESC", Value: "Beam current"}}}
 	r.check(r.store.PutMetadata(t.Context(), store.PVMetadata{PV: "A", Time: newYear - second, Metadata: m}))
+	r.put("D", ramp(newYear-24*3600*second-second, 2), 1) // on two days
+	r.check(r.store.PutMarks(t.Context(), store.PVMark{PV: "B", Mark: sample.Mark{Time: newYear - second, Kind: sample.Disconnected}}))
+	r.check(r.store.PutMarks(t.Context(), store.PVMark{PV: "D", Mark: sample.Mark{Time: newYear - 5*second, Kind: sample.Lost, Reason: sample.Overrun, Count: 3}}))
 	r.channels = channels{
 		{PV: "A", Group: "lab/x", State: capture.Connected, Since: newYear, Missing: []capture.MissingProperty{{Name: "EGU", Cause: "no such field"}}},
 		{PV: "B", Group: "lab/x", State: capture.Disconnected, Stored: 7, Received: 9, Metadata: &m}, {PV: "C", Group: "lab/y", State: capture.Searching},
@@ -68,133 +81,88 @@ func contract(t *testing.T) *rig {
 	return r
 }
 
-// document loads the OpenAPI document that the server serves, and validates it.
-func document(r *rig) *openapi3.T {
+// described returns the contract of a server, and all of its calls.
+func described(r *rig) (*openapitest.Contract, []openapi.Call) {
 	r.t.Helper()
+	c := &openapitest.Contract{T: r.t, Get: r.beginning, Paths: map[string]string{"channel": "A", "file": "A/2025-12-31.parquet", "group": "lab/x"}}
 	code, text := r.get("/api/v1/openapi.json")
-	if code != 200 || text != string(native.Document()) {
+	if code != 200 || text != string(Document()) {
 		r.t.Fatalf("the document is %d %.200s", code, text)
 	}
-	doc, err := openapi3.NewLoader().LoadFromData([]byte(text))
-	r.check(err)
-	r.check(doc.Validate(r.t.Context()))
-	return doc
+	c.Load(text)
+	var calls []openapi.Call
+	for _, s := range Sections() {
+		calls = append(calls, s.Calls...)
+	}
+	return c, slices.DeleteFunc(calls, func(c openapi.Call) bool { return c.Method != "" }) // they have no parameters
 }
 
-// checkAnswer checks that the document describes an answer.
-func checkAnswer(r *rig, doc *openapi3.T, c *openapi.Call, query string) string {
+// beginning requests a path. It returns the answer; of a stream of events, it returns those up to the
+// first one that says what time it is.
+func (r *rig) beginning(path string) (code int, contentType, body string) {
 	r.t.Helper()
-	res, text, err := r.do("GET", strings.Replace(c.Path, "{pv...}", "A", 1)+"?"+query, "")
+	ctx, cancel := context.WithCancel(r.t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
 	r.check(err)
-	answer := doc.Paths.Find(strings.Replace(c.Path, "...", "", 1)).Get.Responses.Status(res.StatusCode)
-	if answer == nil {
-		r.t.Errorf("%s?%s returns %d, which the document does not have: %s", c.Path, query, res.StatusCode, text)
-		return text
+	res, err := http.DefaultClient.Do(req)
+	r.check(err)
+	defer res.Body.Close()
+	if contentType = res.Header.Get("Content-Type"); contentType != "text/event-stream" {
+		b, err := io.ReadAll(res.Body)
+		r.check(err)
+		return res.StatusCode, contentType, string(b)
 	}
-	media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
-	content := answer.Value.Content[media]
-	if content == nil {
-		r.t.Errorf("%s?%s returns %d in %q, which the document does not have", c.Path, query, res.StatusCode, media)
-		return text
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if lines.Text() == "event: now" {
+			return res.StatusCode, contentType, body
+		}
+		body += lines.Text() + "\n"
 	}
-	if media != "application/json" {
-		return text
-	}
-	var v any
-	r.check(json.Unmarshal([]byte(text), &v))
-	if err := doc.ValidateSchemaJSON(content.Schema.Value, v, openapi3.EnableJSONSchema2020()); err != nil {
-		r.t.Errorf("%s?%s does not fit its schema: %v\n%s", c.Path, query, err, text)
-	}
-	return text
+	r.t.Fatalf("%s ends before its first read: %s", path, body)
+	return 0, "", ""
 }
 
 // TestParametersHaveEffects checks that each parameter that the document declares changes an answer,
 // and that the answers are as the document describes them.
 func TestParametersHaveEffects(t *testing.T) {
 	r := contract(t)
-	doc := document(r)
-	for _, c := range native.Calls() {
-		for _, p := range c.Parameters {
-			if p.InPath {
-				continue
-			}
-			pair, tested := effects[c.ID][p.Name]
-			if !tested {
-				t.Errorf("no test shows what the parameter %s of %s does", p.Name, c.Path)
-				continue
-			}
-			without, with := checkAnswer(r, doc, &c, pair.without), checkAnswer(r, doc, &c, pair.with)
-			if without == with || strings.Contains(without, `"error"`) || strings.Contains(with, `"error"`) {
-				t.Errorf("%s: %s and %s return\n%s\n%s", c.Path, pair.without, pair.with, without, with)
-			}
-		}
-		if len(c.Parameters) == 0 && c.ID != "shards" || c.ID == "channel" {
-			checkAnswer(r, doc, &c, "")
-		}
-	}
-	checkAnswer(r, doc, &openapi.Call{Path: "/api/v1/samples"}, "pv=A&align=1s&format=arrow")
-	checkAnswer(r, doc, &openapi.Call{Path: "/api/v1/samples"}, "pv=A&format=parquet")
-	checkAnswer(r, doc, &openapi.Call{Path: "/api/v1/samples"}, "pv=NONE")
-	checkAnswer(r, doc, &openapi.Call{Path: "/api/v1/samples"}, "pv=A&align=1ms&from=-7d")
+	c, calls := described(r)
+	c.Effects(calls, effects)
+	samples, channel, file := call(calls, "samples"), call(calls, "channel"), call(calls, "file")
+	c.Answer(samples, "pv=A&align=1s&format=arrow")
+	c.Answer(samples, "pv=A&format=parquet")
+	c.Answer(samples, "pv=NONE")
+	c.Answer(samples, "pv=A&align=1ms&from=-7d")
+	c.Answer(call(calls, "bins"), "pv=E&pv=S&pv=W&pv=A&samples=1"+inRange)
 	r.channels = nil
-	checkAnswer(r, doc, &openapi.Call{Path: "/api/v1/channels/{pv...}"}, "")
+	c.Answer(channel, "")
+	for _, path := range []string{"A/2020-01-01.parquet", "A/yesterday.parquet", "NONE/2025-12-31.parquet", "A"} {
+		c.Paths["file"] = path
+		c.Answer(file, "")
+	}
+}
+
+// call returns the call with an ID.
+func call(calls []openapi.Call, id string) *openapi.Call {
+	return &calls[slices.IndexFunc(calls, func(c openapi.Call) bool { return c.ID == id })]
 }
 
 // TestOtherParametersAreRefused checks that each call refuses all parameters that it does not declare,
 // values outside of the declared limits, and repeated parameters.
 func TestOtherParametersAreRefused(t *testing.T) {
-	r := contract(t)
-	doc := document(r)
-	all := map[string]bool{"bogus": true, "FROM": true}
-	for _, c := range native.Calls() {
-		for _, p := range c.Parameters {
-			all[p.Name] = true
-		}
-	}
-	for _, c := range native.Calls() {
-		if c.ID == "shards" {
-			continue
-		}
-		refuse := func(query, says string) {
-			t.Helper()
-			if got := checkAnswer(r, doc, &c, query); !strings.Contains(got, `"error":"parameter `) || !strings.Contains(got, says) {
-				t.Errorf("%s?%s returns %.200s, want an error about %s", c.Path, query, got, says)
-			}
-		}
-		declared := map[string]bool{}
-		for _, p := range c.Parameters {
-			if p.InPath {
-				continue
-			}
-			declared[p.Name] = true
-			switch p.Kind {
-			case openapi.Integer:
-				refuse(fmt.Sprintf("%s=%d", p.Name, p.Max+1), p.Name)
-				refuse(fmt.Sprintf("%s=%d", p.Name, p.Min-1), p.Name)
-				refuse(p.Name+"=1.5", "whole number")
-			case openapi.Choice:
-				refuse(p.Name+"=bogus", p.Choices[0])
-			case openapi.Time:
-				refuse(p.Name+"=bogus", p.Name)
-			}
-			if p.Repeated > 0 {
-				refuse(url.Values{p.Name: slices.Repeat([]string{"A"}, p.Repeated+1)}.Encode(), fmt.Sprint(p.Repeated))
-			} else {
-				refuse(p.Name+"=1&"+p.Name+"=1", "occurs 2 times")
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if !declared[name] {
-				refuse(name+"=1", `\"`+name+`\" is unknown`)
-			}
-		}
-	}
+	c, calls := described(contract(t))
+	c.Refusals(calls, "bogus", "FROM")
 }
 
-// TestDocumentIsUpToDate checks the copy of the document in docs.
-func TestDocumentIsUpToDate(t *testing.T) {
-	text, err := os.ReadFile("../../docs/reference/openapi.json")
-	if err != nil || string(text) != string(native.Document()) {
-		t.Errorf("docs/reference/openapi.json differs from the document; run make generate: %v", err)
+// TestEachPathIsDescribed checks that the calls of /api/v1 in the list of paths are in the document.
+func TestEachPathIsDescribed(t *testing.T) {
+	r := contract(t)
+	_, calls := described(r)
+	_, text := r.get("/api/")
+	for _, found := range regexp.MustCompile(`>(?:[^<>]* and )?(/api/v1/[a-z.]+)`).FindAllStringSubmatch(text, -1) {
+		if !slices.ContainsFunc(calls, func(c openapi.Call) bool { return c.Path == found[1] }) {
+			t.Errorf("the document lacks %s", found[1])
+		}
 	}
 }

@@ -115,8 +115,9 @@ func TestBinsRefuseBadParameters(t *testing.T) {
 	for query, want := range map[string]string{
 		"bins?x":                          "parameter \"x\" is unknown",
 		"bins?from=now":                   "parameter pv",
-		"bins?pv=":                        "parameter pv: a name is empty",
-		"bins?" + many[1:]:                "may name 32",
+		"bins?pv=":                        "parameter pv: it is required, for example pv=SR:I",
+		"bins?pv=SR:X&pv=":                "parameter pv: a name is empty",
+		"bins?" + many[1:]:                "may have 32",
 		"bins?pv=SR:X&points=4001":        "parameter points",
 		"bins?pv=SR:X&points=x":           "parameter points",
 		"bins?pv=SR:X&samples=10001":      "parameter samples",

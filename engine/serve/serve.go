@@ -17,6 +17,7 @@ import (
 	"varve.dev/varve/engine/serve/files"
 	"varve.dev/varve/engine/serve/jsonaccess"
 	"varve.dev/varve/engine/serve/native"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/engine/serve/promapi"
 	"varve.dev/varve/engine/serve/stream"
@@ -33,8 +34,9 @@ type Config struct {
 	Reads int
 	// Registerer registers the metrics of these reads.
 	Registerer prometheus.Registerer
-	// Extra adds other paths. It may be nil.
+	// Extra adds other paths. It may be nil. Calls describes those under /api/v1.
 	Extra func(*http.ServeMux)
+	Calls openapi.Section
 	// Gatherer gathers the metrics for /metrics.
 	Gatherer prometheus.Gatherer
 	Metrics  *Metrics
@@ -89,6 +91,7 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	overview.New(overview.Config{
 		Reader: c.Reader, Channels: c.Channels, Sources: c.Overview, Warnings: c.warnings, Reads: gate, Now: c.Now, Log: c.Log,
 	}).Register(mux)
+	c.registerDocument(mux)
 	ui.Register(mux)
 	mux.HandleFunc("GET /api/{$}", c.index)
 }

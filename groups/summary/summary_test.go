@@ -54,7 +54,7 @@ func TestCheckNamesTheField(t *testing.T) {
 	for spec, want := range map[string]overview.Finding{
 		"  sampling: {mode: Scan}\n":               {Field: "spec.sampling.period", Line: 6, Error: "period is required for mode Scan"},
 		"  retention: {raw: 3 months}\n":           {Field: "spec.retention.raw", Line: 6, Error: "months differ in length: write 90d"},
-		"  chanels: []\n":                          {Field: "spec.chanels", Line: 4, Error: "unknown field"},
+		"  chanels: []\n":                          {Field: "spec.chanels", Line: 6, Error: "unknown field"},
 		"  channels: [{name: A}, {name: A.VAL}]\n": {Field: "spec.channels[1].name", Line: 6, Error: "the same PV as"},
 		"  redundancy: 3\n":                        {Field: "spec.redundancy", Line: 6, Error: "less than or equal to 2"},
 		"  x: [\n":                                 {Error: ""},

@@ -1,17 +1,18 @@
 // Command openapi writes the description of /api/v1 for programs:
 //
-//	engine/serve/native ── table of calls ──▶ docs/reference/openapi.json
+//	engine/serve, retrieval/routing ── descriptions of calls ──▶ docs/reference/openapi.json
 package main
 
 import (
 	"log"
 	"os"
 
-	"varve.dev/varve/engine/serve/native"
+	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/retrieval/routing"
 )
 
 func main() {
-	if err := os.WriteFile("docs/reference/openapi.json", native.Document(), 0o644); err != nil {
+	if err := os.WriteFile("docs/reference/openapi.json", serve.Document(routing.Section()), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"net/url"
 
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/stream"
 )
 
@@ -29,43 +29,18 @@ type binsQuery struct {
 	binary   bool
 }
 
-func (h *Handler) binsQuery(raw string) (*binsQuery, error) {
-	q, pvs, err := parse(raw, "from", "to", "points", "samples", "format")
+func newBinsQuery(q *openapi.Query) (*binsQuery, error) {
+	pvs, from, to, err := span(q)
 	if err != nil {
 		return nil, err
 	}
-	from, to, err := h.span(q)
-	if err != nil {
-		return nil, err
-	}
-	points, err := number(q, "points", defaultPoints, 1, maxPoints)
-	if err != nil {
-		return nil, err
-	}
-	samples, err := number(q, "samples", 0, 0, maxSamples)
-	if err != nil {
-		return nil, err
-	}
-	binary, err := binaryFormat(q)
-	return &binsQuery{pvs, from, to, gridWidth(from, to, points), samples, binary}, err
-}
-
-// binaryFormat returns the parameter format.
-func binaryFormat(q url.Values) (bool, error) {
-	switch text := q.Get("format"); text {
-	case "", "json":
-		return false, nil
-	case "binary":
-		return true, nil
-	default:
-		return false, badRequest{fmt.Errorf("parameter format: %.100q is neither json nor binary", text)}
-	}
+	return &binsQuery{pvs, from, to, gridWidth(from, to, q.Int("points")), q.Int("samples"), q.Get("format") == "binary"}, nil
 }
 
 // bins answers the bins of PVs in a range, on a grid that all PVs share. A PV with few samples is
 // answered with the samples, if the parameter samples allows that.
-func (h *Handler) bins(w http.ResponseWriter, r *http.Request) {
-	q, err := h.binsQuery(r.URL.RawQuery)
+func (h *Handler) bins(w http.ResponseWriter, r *http.Request, p *openapi.Query) {
+	q, err := newBinsQuery(p)
 	if err != nil {
 		h.fail(w, r, err)
 		return

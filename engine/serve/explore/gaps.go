@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/store"
 )
@@ -30,16 +31,8 @@ type gapsOf struct {
 }
 
 // gaps answers the times in a range in which no updates of PVs arrived, and why.
-func (h *Handler) gaps(w http.ResponseWriter, r *http.Request) {
-	q, pvs, err := parse(r.URL.RawQuery, "from", "to", "limit")
-	var from, to int64
-	var limit int
-	if err == nil {
-		from, to, err = h.span(q)
-	}
-	if err == nil {
-		limit, err = number(q, "limit", defaultGaps, 1, maxGaps)
-	}
+func (h *Handler) gaps(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
+	pvs, from, to, err := span(q)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -58,7 +51,7 @@ func (h *Handler) gaps(w http.ResponseWriter, r *http.Request) {
 			a.Buf = append(a.Buf, ",\n"...)
 		}
 		var g *gapsOf
-		if g, err = h.gapsOf(r.Context(), pv, from, to, limit); err != nil {
+		if g, err = h.gapsOf(r.Context(), pv, from, to, q.Int("limit")); err != nil {
 			err = h.explain(r.Context(), pv, err)
 			break
 		}

@@ -8,14 +8,13 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 	"varve.dev/varve/engine/serve/stream"
 )
@@ -41,59 +40,39 @@ func New(reader *query.Reader, reads *admission.Gate, now func() time.Time, log 
 
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
-	mux.HandleFunc("GET /api/v1/bins", h.bins)
-	mux.HandleFunc("GET /api/v1/gaps", h.gaps)
-	mux.HandleFunc("GET /api/v1/live", h.follow)
+	binsCall.Register(mux, h.now, h.bins)
+	gapsCall.Register(mux, h.now, h.gaps)
+	liveCall.Register(mux, h.now, h.follow)
 }
 
 // badRequest is an error in a parameter.
 type badRequest struct{ error }
 
-// parse parses the query of a URL, of which pv may occur several times, and returns the names.
-func parse(raw string, once ...string) (q url.Values, pvs []string, err error) {
-	q, err = request.Known{Once: once, Repeated: []string{"pv"}}.Parse(raw)
-	if err != nil {
-		return nil, nil, badRequest{err}
-	}
+// names returns the parameter pv: each name once.
+func names(q *openapi.Query) (pvs []string, err error) {
 	seen := map[string]bool{}
-	for _, pv := range q["pv"] {
+	for _, pv := range q.All("pv") {
 		name := pvname.Canonical(pv)
 		if name == "" {
-			return nil, nil, badRequest{errors.New("parameter pv: a name is empty")}
+			return nil, badRequest{errors.New("parameter pv: a name is empty")}
 		}
 		if !seen[name] {
 			seen[name] = true
 			pvs = append(pvs, pv)
 		}
 	}
-	switch {
-	case len(pvs) == 0:
-		err = badRequest{errors.New("parameter pv: the name of a PV is required")}
-	case len(pvs) > maxPVs:
-		err = badRequest{fmt.Errorf("parameter pv: the request names %d PVs, and may name %d", len(pvs), maxPVs)}
-	}
-	return q, pvs, err
+	return pvs, nil
 }
 
-// number returns a parameter that is a whole number from 0 or 1 to most.
-func number(q url.Values, name string, absent, least, most int) (int, error) {
-	text := q.Get(name)
-	if text == "" {
-		return absent, nil
+// span returns the parameters pv, from and to. The times are in ns since 1970.
+func span(q *openapi.Query) (pvs []string, from, to int64, err error) {
+	if pvs, err = names(q); err != nil {
+		return nil, 0, 0, err
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < least || n > most {
-		return 0, badRequest{fmt.Errorf("parameter %s: %.100q is not a whole number from %d to %d", name, text, least, most)}
-	}
-	return n, nil
-}
-
-// span returns the parameters from and to, in ns since 1970.
-func (h *Handler) span(q url.Values) (from, to int64, err error) {
-	if from, to, err = request.Range(q, h.now()); err != nil {
+	if from, to, err = q.Range(); err != nil {
 		err = badRequest{err}
 	}
-	return from, to, err
+	return pvs, from, to, err
 }
 
 // fail answers a request that failed before the first byte of its answer.

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/value"
 )
 
@@ -35,8 +36,8 @@ const (
 //
 // Times are in ns since 1970, in decimal, and offsets in ns. The id of an event says which samples
 // were sent: a browser that connects again misses none and gets none twice.
-func (h *Handler) follow(w http.ResponseWriter, r *http.Request) {
-	tails, err := h.tails(r)
+func (h *Handler) follow(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
+	tails, err := h.tails(r, q)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -58,8 +59,8 @@ func (h *Handler) follow(w http.ResponseWriter, r *http.Request) {
 }
 
 // tails returns what to follow.
-func (h *Handler) tails(r *http.Request) ([]*tail, error) {
-	q, pvs, err := parse(r.URL.RawQuery, "cursor")
+func (h *Handler) tails(r *http.Request, q *openapi.Query) ([]*tail, error) {
+	pvs, err := names(q)
 	if err != nil {
 		return nil, err
 	}

@@ -101,9 +101,11 @@ func TestStreamsAreBounded(t *testing.T) {
 	a.put(0, 1)
 	synctest.Test(t, func(t *testing.T) {
 		h := New(&query.Reader{Store: a.store, Shards: 1}, nil, time.Now, slog.New(slog.DiscardHandler))
+		mux := http.NewServeMux()
+		h.Register(mux)
 		request := func(ctx context.Context) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
-			h.follow(w, httptest.NewRequest(http.MethodGet, "/api/v1/live?pv=X", nil).WithContext(ctx))
+			mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/live?pv=X", nil).WithContext(ctx))
 			return w
 		}
 		ctx, cancel := context.WithCancel(t.Context())

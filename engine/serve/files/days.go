@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
-	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/stream"
 )
 
@@ -45,36 +44,26 @@ type selection struct {
 	limit    int
 }
 
-func (h *Handler) parse(raw string) (s selection, err error) {
-	var q url.Values
-	if q, err = request.Parameters(raw, "pv", "from", "to", "limit"); err != nil {
-		return s, err
-	}
+func newSelection(q *openapi.Query, now time.Time) (s selection, err error) {
 	if s.pv = pvname.Canonical(q.Get("pv")); s.pv == "" {
 		return s, errors.New("parameter pv: the name of a PV is required")
 	}
-	now := h.Now()
-	if s.from, err = request.Time(q, "from", query.Earliest, now); err != nil {
+	if s.from, err = q.TimeOr("from", query.Earliest); err != nil {
 		return s, err
 	}
-	if s.to, err = request.Time(q, "to", now.Add(24*time.Hour).UnixNano(), now); err != nil {
+	if s.to, err = q.TimeOr("to", now.Add(24*time.Hour).UnixNano()); err != nil {
 		return s, err
 	}
 	if s.from > s.to {
 		return s, fmt.Errorf("parameter from: %s is after the parameter to, %s", clock(s.from), clock(s.to))
 	}
-	if s.limit, err = request.Limit(q, defaultDays); err != nil {
-		return s, err
-	}
-	if s.limit < 1 || s.limit > maxDays {
-		return s, fmt.Errorf("parameter limit: %d is not a number from 1 to %d", s.limit, maxDays)
-	}
+	s.limit = q.Int("limit")
 	return s, nil
 }
 
 // days answers the days of a PV with samples in a range, all of them by default.
-func (h *Handler) days(w http.ResponseWriter, r *http.Request) {
-	s, err := h.parse(r.URL.RawQuery)
+func (h *Handler) days(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
+	s, err := newSelection(q, h.Now())
 	if err != nil {
 		answerError(w, http.StatusBadRequest, err)
 		return

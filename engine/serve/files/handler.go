@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/table"
@@ -36,16 +37,13 @@ type Handler struct {
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
 	h.cache = newCache(h.Memory)
-	mux.HandleFunc("GET /api/v1/files", h.days)
-	mux.HandleFunc("GET "+prefix+"{name...}", h.file)
+	daysCall.Register(mux, h.Now, h.days)
+	fileCall.Register(mux, h.Now, h.file)
 }
 
 // file answers a file, or ranges of it.
-func (h *Handler) file(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) file(w http.ResponseWriter, r *http.Request, _ *openapi.Query) {
 	k, err := parseKey(r.PathValue("name"))
-	if err == nil {
-		_, err = request.Parameters(r.URL.RawQuery)
-	}
 	switch {
 	case errors.Is(err, errNoFile):
 		answerError(w, http.StatusNotFound, err)

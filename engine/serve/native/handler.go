@@ -13,7 +13,6 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
-	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 	"varve.dev/varve/engine/serve/table"
 )
@@ -44,16 +43,8 @@ type Handler struct {
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
 	for _, c := range calls() {
-		if c.read != nil || c.serve != nil {
-			mux.HandleFunc(c.Pattern(), h.handler(&c))
-		}
+		c.Register(mux, h.Now, h.handler(&c))
 	}
-}
-
-// openapi answers the description of this API.
-func (h *Handler) openapi(w http.ResponseWriter, _ *http.Request, _ *openapi.Query) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(Document()) // an error means that the client has disconnected
 }
 
 func answer(w http.ResponseWriter, code int, v any) {

@@ -17,18 +17,11 @@ type reading struct {
 }
 
 // handler returns the handler of a call.
-func (h *Handler) handler(c *call) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		q, err := c.Parse(r.URL.RawQuery, h.Now())
-		switch {
-		case err != nil:
-			h.fail(w, r, badRequest{err})
-		case c.read != nil:
-			h.read(w, r, c, q)
-		default:
-			c.serve(h, w, r, q)
-		}
+func (h *Handler) handler(c *call) func(http.ResponseWriter, *http.Request, *openapi.Query) {
+	if c.read == nil {
+		return func(w http.ResponseWriter, r *http.Request, q *openapi.Query) { c.serve(h, w, r, q) }
 	}
+	return func(w http.ResponseWriter, r *http.Request, q *openapi.Query) { h.read(w, r, c, q) }
 }
 
 // read serves a call that reads samples:

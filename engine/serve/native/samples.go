@@ -157,9 +157,6 @@ func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int6
 // marks answers the marks of a PV in a range.
 func (h *Handler) marks(_ context.Context, q *openapi.Query) (reading, error) {
 	pv := q.Get("pv")
-	if pv == "" {
-		return reading{}, badRequest{errNoPV}
-	}
 	from, to, err := rangeOf(q)
 	return reading{table.JSON, func(ctx context.Context, b *body) error {
 		if err := h.checkKnown(ctx, []string{pv}); err != nil {

@@ -25,7 +25,6 @@ func sampleSchemas() map[string]openapi.Schema {
 	labels := openapi.List(openapi.String(""))
 	properties := openapi.Map("Fields of the record.", openapi.String(""))
 	return map[string]openapi.Schema{
-		"Error": openapi.Object(members{"error": openapi.String("What is wrong, and what would be right.")}),
 		"NoData": openapi.Object(members{
 			"cause": openapi.String("Why the PV has no data."), "since?": openapi.Timestamp(""), "text?": openapi.String(""),
 		}),
@@ -107,12 +106,5 @@ func channelSchemas() map[string]openapi.Schema {
 			"warnings?": openapi.List(openapi.String("")),
 		}),
 		"Summary": openapi.Object(summary),
-		"Shards": openapi.Object(members{
-			"shards":  count,
-			"engines": openapi.List(openapi.Object(members{"engine": openapi.String(""), "joining": count, "capturing": count, "draining": count})),
-			"moves": openapi.List(openapi.Object(members{
-				"shard": count, "from?": openapi.String(""), "to?": openapi.String(""), "phase": openapi.String(""), "since?": openapi.Timestamp(""), "message?": openapi.String(""),
-			})),
-		}),
 	}
 }

@@ -20,9 +20,6 @@ const (
 	maxNearest = 3
 )
 
-// errNoPV is the error of a request without a PV.
-var errNoPV = errors.New("parameter pv: the name of a PV is required")
-
 // selected returns the PVs of a request, each once: those of the parameter pv, or those that a group
 // captures.
 func (h *Handler) selected(ctx context.Context, q *openapi.Query) ([]string, error) {
@@ -33,7 +30,7 @@ func (h *Handler) selected(ctx context.Context, q *openapi.Query) ([]string, err
 	case group != "":
 		return h.members(ctx, group)
 	case len(pvs) == 0:
-		return nil, badRequest{errNoPV}
+		return nil, badRequest{errors.New("parameter pv: the name of a PV is required")}
 	}
 	seen := map[string]bool{}
 	var all []string

@@ -5,17 +5,23 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Info describes an API.
 type Info struct{ Title, Version, Description string }
 
-// Document returns the OpenAPI document of calls, with named schemas. It is the same for the same
-// input.
-func Document(info Info, calls []Call, schemas map[string]Schema) []byte {
-	paths := map[string]any{}
-	for i := range calls {
-		paths[calls[i].template()] = map[string]any{"get": calls[i].operation()}
+// Document returns the OpenAPI document of sections. It is the same for the same input. No two
+// sections have the same path or the same name of a schema.
+func Document(info Info, sections ...Section) []byte {
+	paths, schemas := map[string]any{}, map[string]any{}
+	for _, s := range sections {
+		for i := range s.Calls {
+			add(paths, s.Calls[i].template(), map[string]any{strings.ToLower(s.Calls[i].method()): s.Calls[i].operation()})
+		}
+		for name, schema := range s.Schemas {
+			add(schemas, name, schema)
+		}
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -32,10 +38,23 @@ func Document(info Info, calls []Call, schemas map[string]Schema) []byte {
 	return out.Bytes()
 }
 
+// add adds a part of the document. Two packages must not define the same part.
+func add(parts map[string]any, name string, part any) {
+	if parts[name] != nil {
+		panic("BUG: two sections of the document have " + name)
+	}
+	parts[name] = part
+}
+
 func (c *Call) operation() map[string]any {
 	o := map[string]any{"operationId": c.ID, "summary": c.Summary, "responses": c.responses()}
 	if c.Description != "" {
 		o["description"] = c.Description
+	}
+	if c.Body != "" {
+		o["requestBody"] = map[string]any{
+			"description": c.Body, "required": true, "content": map[string]any{"application/yaml": map[string]any{"schema": Schema{"type": "string"}}},
+		}
 	}
 	var parameters []any
 	for i := range c.Parameters {
@@ -64,8 +83,11 @@ func (c *Call) responses() map[string]any {
 
 func (p *Parameter) describe() map[string]any {
 	o := map[string]any{"name": p.Name, "in": "query", "description": p.Description, "schema": p.schema()}
-	if p.InPath {
+	switch {
+	case p.InPath:
 		o["in"] = "path"
+	case p.InHeader:
+		o["in"] = "header"
 	}
 	if p.InPath || p.Required {
 		o["required"] = true

@@ -18,12 +18,12 @@ type Query struct {
 }
 
 // Parse parses the query of a URL. It returns an error that names the parameter if one is unknown,
-// occurs too often, or is not in its limits. A time that is relative is relative to now.
+// occurs too often, is not in its limits, or is required and absent. A time that is relative is relative to now.
 func (c *Call) Parse(raw string, now time.Time) (*Query, error) {
 	var known request.Known
 	for i := range c.Parameters {
 		switch p := &c.Parameters[i]; {
-		case p.InPath:
+		case p.InPath, p.InHeader:
 		case p.Repeated > 0:
 			known.Repeated = append(known.Repeated, p.Name)
 		default:
@@ -37,6 +37,11 @@ func (c *Call) Parse(raw string, now time.Time) (*Query, error) {
 	for i := range c.Parameters {
 		if err := c.Parameters[i].check(values, now); err != nil {
 			return nil, err
+		}
+	}
+	for i := range c.Parameters {
+		if p := &c.Parameters[i]; p.Required && strings.Join(values[p.Name], "") == "" {
+			return nil, fmt.Errorf("parameter %s: it is required, for example %s=%s", p.Name, p.Name, p.Example)
 		}
 	}
 	return &Query{c, values, now}, nil
@@ -83,7 +88,7 @@ func (p *Parameter) checkValue(text string, now time.Time) error {
 // declared returns a parameter that the call must declare.
 func (q *Query) declared(name string) *Parameter {
 	p := q.call.parameter(name)
-	if p == nil || p.InPath {
+	if p == nil || p.InPath || p.InHeader {
 		panic(fmt.Sprintf("BUG: the call %s does not declare the parameter %s", q.call.Path, name))
 	}
 	return p
@@ -111,8 +116,11 @@ func (q *Query) Int(name string) int {
 }
 
 // Time returns the value of a Time in ns since 1970. It returns now if the parameter is absent.
-func (q *Query) Time(name string) (int64, error) {
-	return request.Time(q.values, q.declared(name).Name, q.now.UnixNano(), q.now)
+func (q *Query) Time(name string) (int64, error) { return q.TimeOr(name, q.now.UnixNano()) }
+
+// TimeOr is Time, but returns absent if the parameter is absent.
+func (q *Query) TimeOr(name string, absent int64) (int64, error) {
+	return request.Time(q.values, q.declared(name).Name, absent, q.now)
 }
 
 // Range returns the range from the parameter from to the parameter to, as request.Range.

@@ -200,7 +200,7 @@ func findGroup(all []Group, name string) (*Group, error) {
 var errNoCheck = errors.New("this process cannot check manifests")
 
 // check answers what is wrong with a manifest.
-func (h *Handler) check(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) check(w http.ResponseWriter, r *http.Request, _ *openapi.Query) {
 	if h.sources.Check == nil {
 		h.fail(w, r, notFound{errNoCheck})
 		return

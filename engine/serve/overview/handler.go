@@ -13,6 +13,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
+	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 )
 
@@ -66,16 +67,8 @@ func New(c Config) *Handler {
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
 	for _, c := range calls() {
-		mux.HandleFunc(c.Pattern(), func(w http.ResponseWriter, r *http.Request) {
-			q, err := c.Parse(r.URL.RawQuery, h.now())
-			if err != nil {
-				h.fail(w, r, badRequest{err})
-				return
-			}
-			c.serve(h, w, r, q)
-		})
+		c.Register(mux, h.now, func(w http.ResponseWriter, r *http.Request, q *openapi.Query) { c.serve(h, w, r, q) })
 	}
-	mux.HandleFunc("POST /api/v1/groups/check", func(w http.ResponseWriter, r *http.Request) { h.check(w, r) })
 }
 
 // censusOf returns a recent census.

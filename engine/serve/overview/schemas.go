@@ -4,8 +4,8 @@ import "varve.dev/varve/engine/serve/openapi"
 
 type members = map[string]openapi.Schema
 
-// Schemas returns the schemas of the answers by name. The schema Error is not among them.
-func Schemas() map[string]openapi.Schema {
+// schemas returns the schemas of the answers by name.
+func schemas() map[string]openapi.Schema {
 	all := groupSchemas()
 	for name, s := range archiveSchemas() {
 		all[name] = s
@@ -49,6 +49,11 @@ func groupSchemas() map[string]openapi.Schema {
 			"provider": text, "sampling": text, "retention": text, "redundancy": count, "properties?": openapi.List(text), "fields?": openapi.List(text), "shardBy": text,
 			"paused?": openapi.Schema{"type": "boolean"}, "expiresAt?": timestamp, "onDelete": text, "listed": openapi.Whole("PVs that the group lists itself."),
 			"own?": openapi.Whole("Listed PVs with settings of their own."), "sources?": openapi.List(text),
+		}),
+		"Checked": openapi.Object(members{
+			"errors":   openapi.List(openapi.Object(members{"field?": openapi.String("The path of the field."), "line?": count, "error": openapi.String("What would be right.")})),
+			"warnings": openapi.List(text), "manifest?": openapi.String("The manifest in YAML."),
+			"group?": openapi.Object(members{"group": text, "settings": openapi.Ref("GroupSettings"), "problems": openapi.List(openapi.Ref("Problem")), "condition?": text}),
 		}),
 		"Groups": openapi.Object(members{"at": timestamp, "groups": openapi.List(row(nil)), "unknown": unknown}),
 		"Group":  row(members{"at": timestamp, "manifest?": openapi.String("In YAML."), "spec?": openapi.Schema{"type": "object"}, "unknown": unknown}),

@@ -1,0 +1,97 @@
+package explore
+
+import (
+	"net/http"
+	"strconv"
+
+	"varve.dev/varve/engine/serve/openapi"
+)
+
+// Section describes the calls of this package.
+func Section() openapi.Section {
+	return openapi.Section{Calls: []openapi.Call{binsCall, gapsCall, liveCall}, Schemas: schemas()}
+}
+
+var (
+	binsCall = openapi.Call{
+		Path: "/api/v1/bins", ID: "bins", Summary: "Columns for plots: few samples as they are, many as bins",
+		Description: "The bins of all PVs are on one grid of times. Ranges of equal length have the same grid. The binary format is described in docs/reading.md.",
+		Parameters: []openapi.Parameter{
+			pvs, openapi.From, openapi.To,
+			{Name: "points", Kind: openapi.Integer, Min: 1, Max: maxPoints, Default: strconv.Itoa(defaultPoints), Description: "The maximum number of bins, apart from parts of bins at the ends."},
+			{Name: "samples", Kind: openapi.Integer, Min: 0, Max: maxSamples, Default: "0", Description: "A PV that has at most that many samples in the range is answered with its samples."},
+			{Name: "format", Kind: openapi.Choice, Choices: []string{"json", "binary"}, Default: "json", Description: "The format of the answer."},
+		},
+		Answers: openapi.Answers(openapi.Ref("Plot"), []string{binaryType}, http.StatusNotFound, http.StatusServiceUnavailable),
+	}
+	gapsCall = openapi.Call{
+		Path: "/api/v1/gaps", ID: "gaps", Summary: "Times in a range without updates, and their causes",
+		Parameters: []openapi.Parameter{
+			pvs, openapi.From, openapi.To,
+			{Name: "limit", Kind: openapi.Integer, Min: 1, Max: maxGaps, Default: strconv.Itoa(defaultGaps), Description: "The maximum number of gaps and losses of each PV."},
+		},
+		Answers: openapi.Answers(openapi.Ref("Gaps"), nil, http.StatusNotFound, http.StatusServiceUnavailable),
+	}
+	liveCall = openapi.Call{
+		Path: "/api/v1/live", ID: "live", Summary: "New samples as Server-Sent Events",
+		Description: "Each event is JSON, as described in docs/reading.md. A stream ends after a minute. The id of an event is a cursor: " +
+			"a client that connects again sends the last one in the header Last-Event-ID, as browsers do, and misses no sample.",
+		Parameters: []openapi.Parameter{
+			pvs,
+			{Name: "cursor", Description: "What the client has of each PV, in the order of the parameters pv: TIME:COUNT,…, with the time of the last sample in ns since 1970, and how many samples at that time it has. The default is now.", Example: "1767225600000000000:1"},
+			{Name: "Last-Event-ID", InHeader: true, Description: "A cursor. It replaces the parameter cursor."},
+		},
+		Answers: openapi.Answers(nil, []string{"text/event-stream"}, http.StatusNotFound, http.StatusServiceUnavailable),
+	}
+
+	pvs = openapi.Parameter{
+		Name: "pv", Repeated: maxPVs, Required: true, Description: "The name of a PV. Repeat the parameter for several PVs.", Example: "SR:I",
+	}
+)
+
+type members = map[string]openapi.Schema
+
+// schemas returns the schemas of answers by name.
+func schemas() members {
+	text, times := openapi.String(""), openapi.List(openapi.Timestamp(""))
+	number := openapi.Either(openapi.Number(""), openapi.Enum("", "NaN", "Infinity", "-Infinity"))
+	numbers := openapi.List(number)
+	series := func(mode string, more members) openapi.Schema {
+		all := members{
+			"pv": text, "mode": openapi.Enum("", mode), "kind": openapi.Enum("", "number", "enum", "text", "other"), "type?": openapi.String("The type of the last sample."),
+			"metadata?": openapi.Ref("PlotMetadata"), "completeUntil?": openapi.Timestamp("Samples that were received after this time are missing."),
+			"lost?": openapi.Whole("Samples in damaged blocks."), "time": times,
+			"severity": openapi.List(openapi.Enum("", "NO_ALARM", "MINOR", "MAJOR", "INVALID")),
+		}
+		for name, s := range more {
+			all[name] = s
+		}
+		return openapi.Object(all)
+	}
+	return members{
+		"Plot": openapi.Object(members{
+			"from": openapi.Timestamp(""), "to": openapi.Timestamp(""), "now": openapi.Timestamp(""), "width": openapi.Number("The width of the bins in seconds."),
+			"pvs": openapi.List(openapi.Either(openapi.Ref("PlotSamples"), openapi.Ref("PlotBins"))),
+		}),
+		"PlotSamples": series("samples", members{"value": openapi.List(openapi.Either(openapi.Number(""), text))}),
+		"PlotBins": series("bins", members{
+			"width": openapi.List(openapi.Number("In seconds.")), "min": numbers, "max": numbers, "mean": numbers, "last": numbers,
+			"count": numbers, "covered": numbers, "text?": openapi.List(text),
+		}),
+		"PlotMetadata": openapi.Object(members{
+			"units?": text, "precision": openapi.Whole(""), "labels?": openapi.List(text), "limits?": openapi.Map("", openapi.Number("")), "description?": text,
+		}),
+		"Gaps": openapi.Object(members{"from": openapi.Timestamp(""), "to": openapi.Timestamp(""), "pvs": openapi.List(openapi.Object(members{
+			"pv": text, "gaps": openapi.List(openapi.Ref("Gap")), "losses": openapi.List(openapi.Ref("Loss")),
+			"leftOutFrom?": openapi.Timestamp("Gaps and losses from this time on are left out."),
+		}))}),
+		"Gap": openapi.Object(members{
+			"from?": openapi.Timestamp(""), "to?": openapi.Timestamp(""), "kind": text, "more?": openapi.Whole("Causes that are left out."),
+			"writer?": openapi.String("The writer that was connected after the gap."), "text?": openapi.String("Its server."),
+			"causes?": openapi.List(openapi.Object(members{"time": openapi.Timestamp(""), "kind": text, "text?": text, "writer": text})),
+		}),
+		"Loss": openapi.Object(members{
+			"from": openapi.Timestamp(""), "to?": openapi.Timestamp(""), "reason": text, "count?": openapi.Whole("Without it, the number is not known."), "text?": text, "writer": text,
+		}),
+	}
+}
