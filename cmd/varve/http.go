@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"varve.dev/varve/engine/serve/stream"
 )
 
 // How many reads of samples a process serves at a time. A read takes up to some ten MiB. In a
@@ -25,13 +27,16 @@ const (
 const maxHeader = 256 << 10
 
 // serveHTTP serves HTTP until stop is called. stop keeps answering new requests for linger,
-// without keep-alive, and then waits at most patience for requests in flight. serveHTTP calls
-// failed if serving ends before stop.
+// without keep-alive. Then it ends live updates (see stream.Stopping), and waits at most patience for
+// other requests in flight. serveHTTP calls failed if serving ends before stop.
 func serveHTTP(l net.Listener, h http.Handler, log *slog.Logger, failed func(error)) (stop func(linger, patience time.Duration)) {
+	stopping := make(chan struct{}) // closed by Shutdown
 	srv := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return stream.WithStopping(context.Background(), stopping) },
+		Handler:     h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+	srv.RegisterOnShutdown(func() { close(stopping) })
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

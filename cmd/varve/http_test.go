@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"varve.dev/varve/engine/serve/stream"
 )
 
 // pipes is a listener in memory. dial opens a connection to it.
@@ -78,6 +81,44 @@ func TestAStoppingPodStillAnswersForAWhile(t *testing.T) {
 		}
 		if _, err := get("/"); err == nil {
 			t.Error("14 s after the stop, the pod still answers")
+		}
+	})
+}
+
+// TestAStoppingProcessEndsLiveUpdates checks that a process does not wait for a request that ends only
+// when the server stops.
+func TestAStoppingProcessEndsLiveUpdates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		started := make(chan struct{})
+		live := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			close(started)
+			select {
+			case <-stream.Stopping(r.Context()):
+				_, _ = io.WriteString(w, "ended")
+			case <-r.Context().Done():
+			}
+		})
+		stop := serveHTTP(l, live, slog.New(slog.DiscardHandler), func(err error) { t.Error(err) })
+		client := &http.Client{Transport: &http.Transport{DialContext: l.dial}}
+		var request sync.WaitGroup
+		defer request.Wait()
+		request.Go(func() {
+			r, err := client.Get("http://pod/live")
+			if err != nil {
+				t.Errorf("the connection is aborted: %v", err)
+				return
+			}
+			defer r.Body.Close()
+			if text, err := io.ReadAll(r.Body); string(text) != "ended" || err != nil {
+				t.Errorf("the answer is %q: %v", text, err)
+			}
+		})
+		<-started
+		began := time.Now()
+		stop(0, time.Minute)
+		if waited := time.Since(began); waited > time.Second { // Shutdown looks for idle connections twice a second at least
+			t.Errorf("the process waits %v for live updates", waited)
 		}
 	})
 }

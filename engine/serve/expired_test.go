@@ -48,8 +48,12 @@ func TestRollupsAnswerWhereSamplesHaveExpired(t *testing.T) {
 			}
 		}
 	}
+	// Each minute is stored with its mean and its deviation, rounded to multiples of a 2⁻²⁰th of its
+	// spread or less: both are wrong by half of that at most, and the deviation of many minutes by
+	// less than all of it.
+	const step = 60.0 / (1 << 20)
 	std := read("std_600", from, from+3599*second)
-	if v, ok := std[0].Val.(float64); len(std) != 6 || !ok || math.Abs(v-math.Sqrt((600*600-1)/12.0)) > 1e-3 {
+	if v, ok := std[0].Val.(float64); len(std) != 6 || !ok || math.Abs(v-math.Sqrt((600*600-1)/12.0)) > step {
 		t.Errorf("std_600 returns %v", std)
 	}
 	if got := read("meanSample_90", from, until+20*60*second); len(got) == 0 || got[0].Secs < until/second {

@@ -14,7 +14,8 @@ import { GapList, inView, Note } from "./gaplist";
 import { Lane } from "./lane";
 import { Search } from "./search";
 import { absolute, formatState, isLive, maxPVs, parseState, resolve, type Range, type State } from "./state";
-import { useTheme } from "./theme";
+import { Top } from "./shell";
+import type { Look } from "./theme";
 import { clock, zoneName } from "./time";
 import { Toolbar } from "./toolbar";
 import { Values } from "./values";
@@ -74,9 +75,9 @@ function useSize(): [number, number] {
   return size;
 }
 
-export function App() {
+export function App({ look }: { look: Look }) {
   const [state, change] = useURL();
-  const { mode, theme, toggle } = useTheme();
+  const { theme } = look;
   const [now, setNow] = useState<number>();
   const [message, setMessage] = useState("");
   const [width, height] = useSize();
@@ -149,12 +150,7 @@ export function App() {
 
   return (
     <div class="page" data-state={state.pvs.length === 0 && known ? "empty" : status} data-live={live} data-from={Math.round(range.lo)} data-to={Math.round(range.hi)}>
-      <header class="top">
-        <a class="brand" href="./" aria-label="Varve: start anew">Varve</a>
-        <Search plotted={state.pvs} onAdd={add} />
-        <a href="api/" class="quiet">API</a>
-        <button type="button" class="quiet" onClick={toggle} aria-label={mode === "dark" ? "Light colours" : "Dark colours"}>{mode === "dark" ? "☀" : "☾"}</button>
-      </header>
+      <Top look={look}><Search plotted={state.pvs} onAdd={add} /></Top>
       <Toolbar state={state} range={range} now={now ?? Date.now()} onState={change} onZoom={zoom} onShare={share} onExport={save} empty={state.pvs.length === 0} />
       {plot.trouble && <p class="banner" role="status">{plot.trouble}</p>}
       {message && <p class="banner" role="status">{message} <button type="button" onClick={() => setMessage("")}>Close</button></p>}

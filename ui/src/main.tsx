@@ -1,6 +1,6 @@
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { App } from "./app";
+import { Shell } from "./shell";
 
-render(<App />, document.getElementById("app")!);
+render(<Shell />, document.getElementById("app")!);

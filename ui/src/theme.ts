@@ -24,7 +24,14 @@ function read(): Theme {
   };
 }
 
-export function useTheme(): { mode: Mode; theme: Theme; toggle: () => void } {
+/** Look is how the pages look. toggle changes between dark and light. */
+export interface Look {
+  mode: Mode;
+  theme: Theme;
+  toggle: () => void;
+}
+
+export function useTheme(): Look {
   const [mode, setMode] = useState<Mode>(() => stored() ?? (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark"));
   document.documentElement.dataset.theme = mode;
   const [theme, setTheme] = useState<Theme>(read);

@@ -37,6 +37,16 @@ func TestPageListsEveryCall(t *testing.T) {
 		}
 		delete(documented, c.path)
 	}
+	data := []string{"/retrieval/data/getDataForPVs.json", "/retrieval/data/getDataAtTime", "/retrieval/ping"}
+	for ext := range formats {
+		data = append(data, "/retrieval/data/getData."+ext)
+	}
+	for _, path := range data {
+		if got := documented[path]; got != string(reads) {
+			t.Errorf("the page says %q of %s, which is %s", got, path, reads)
+		}
+		delete(documented, path)
+	}
 	if len(documented) > 0 {
 		t.Errorf("the page lists paths that are not calls: %v", documented)
 	}

@@ -14,6 +14,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/openapi"
+	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/value"
 )
 
@@ -22,12 +23,12 @@ const (
 	maxLive = 512
 	// interval is the time between two reads of a PV that is followed.
 	interval = time.Second
-	// lifetime is how long a stream lasts. Browsers connect again and continue where it ended, so
-	// that a process that stops does not wait for them for long.
+	// lifetime is how long a stream lasts. Browsers connect again and continue where it ended.
 	lifetime = time.Minute
 )
 
-// follow answers new samples of PVs as Server-Sent Events, until the client disconnects:
+// follow answers new samples of PVs as Server-Sent Events, until the client disconnects or the server
+// stops:
 //
 //	event: samples   data: {"pv":"A","type":"float64","base":"1767225600000000000","offset":[0,…],"value":[…],"severity":[0,…]}
 //	event: now       data: {"now":"1767225600000000000"}      after each read
@@ -95,7 +96,7 @@ type liveStream struct {
 	buf   []byte
 }
 
-// run sends events until ctx ends or the client does not take them.
+// run sends events until ctx ends, the server stops, or the client does not take them.
 func (s *liveStream) run(ctx context.Context) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -119,6 +120,8 @@ func (s *liveStream) run(ctx context.Context) {
 		s.buf = s.buf[:0]
 		select {
 		case <-ctx.Done():
+			return
+		case <-stream.Stopping(ctx):
 			return
 		case <-tick.C:
 		}

@@ -14,6 +14,7 @@ import (
 	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
 )
@@ -94,8 +95,8 @@ func TestTailYieldsEachSampleOnce(t *testing.T) {
 	}
 }
 
-// TestStreamsAreBounded checks that a stream ends with its request or after its lifetime, and that
-// only so many PVs are followed at a time.
+// TestStreamsAreBounded checks that a stream ends with its request, after its lifetime, or when the
+// server stops, and that only so many PVs are followed at a time.
 func TestStreamsAreBounded(t *testing.T) {
 	a := newArchive(t)
 	a.put(0, 1)
@@ -127,6 +128,11 @@ func TestStreamsAreBounded(t *testing.T) {
 		begun := time.Now()
 		if w := request(t.Context()); w.Code != http.StatusOK || time.Since(begun) != lifetime {
 			t.Errorf("a stream returns %d after %v", w.Code, time.Since(begun))
+		}
+		stopping, begun := make(chan struct{}), time.Now()
+		time.AfterFunc(3*interval/2, func() { close(stopping) })
+		if w := request(stream.WithStopping(t.Context(), stopping)); w.Code != http.StatusOK || time.Since(begun) != 3*interval/2 {
+			t.Errorf("a stream of a server that stops after %v returns %d after %v", 3*interval/2, w.Code, time.Since(begun))
 		}
 	})
 }

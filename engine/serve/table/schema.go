@@ -1,12 +1,5 @@
 package table
 
-import (
-	"fmt"
-	"strings"
-
-	"varve.dev/varve/engine/serve/request"
-)
-
 // Type is the type of a column.
 type Type uint8
 
@@ -61,21 +54,6 @@ const (
 
 // Formats lists the names of all formats.
 var Formats = []string{string(JSON), string(CSV), string(Arrow), string(Parquet)}
-
-// ParseFormat parses the parameter format. Empty text is JSON. The error for an unknown format
-// names the most similar one.
-func ParseFormat(text string) (Format, error) {
-	if text == "" {
-		return JSON, nil
-	}
-	for _, f := range Formats {
-		if text == f {
-			return Format(f), nil
-		}
-	}
-	return "", fmt.Errorf("parameter format: %.100q is unknown; did you mean %s? The formats are %s",
-		text, request.MostSimilar(text, Formats), strings.Join(Formats, ", "))
-}
 
 // ContentType returns the media type of a format.
 func (f Format) ContentType() string {

@@ -327,17 +327,6 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestFormatsAreNamed checks the error for a format that does not exist.
-func TestFormatsAreNamed(t *testing.T) {
-	if f, err := ParseFormat(""); f != JSON || err != nil {
-		t.Errorf("the default is %q, %v", f, err)
-	}
-	_, err := ParseFormat("paquet")
-	if err == nil || !strings.Contains(err.Error(), "did you mean parquet?") {
-		t.Errorf("the error is %v", err)
-	}
-}
-
 // broken fails after some bytes.
 type broken struct{ left int }
 

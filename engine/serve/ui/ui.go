@@ -1,7 +1,7 @@
 // Package ui serves the web UI of an archive. Its sources are in the folder ui of the repository:
 // `make ui` builds them into the folder dist, which is part of the program.
 //
-//	/          ── dist/index.html: checked by its ETag at each visit
+//	/, /pvs    ── dist/index.html: checked by its ETag at each visit; the script shows the page of the path
 //	/assets/…  ── dist/assets: names contain a hash of the content, so browsers keep them
 //
 // Pages load nothing from other hosts and run no inline scripts: the Content-Security-Policy allows
@@ -24,6 +24,10 @@ import (
 //go:embed all:dist
 var files embed.FS
 
+// Pages are the paths of the pages besides /. Each is one segment, so that relative URLs are the same
+// on all pages. The table of ui/src/pages.ts has the same names.
+var Pages = []string{}
+
 // policy is the Content-Security-Policy. Images are files of the UI, and plots that it exports.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
@@ -34,7 +38,11 @@ func Register(mux *http.ServeMux) {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { serveFile(w, r, dist, "index.html", "no-cache") })
+	page := func(w http.ResponseWriter, r *http.Request) { serveFile(w, r, dist, "index.html", "no-cache") }
+	mux.HandleFunc("GET /{$}", page)
+	for _, name := range Pages {
+		mux.HandleFunc("GET /"+name, page)
+	}
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		serveFile(w, r, dist, "assets/"+r.PathValue("name"), "public, max-age=31536000, immutable")
 	})

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -62,5 +63,25 @@ func TestFilesAreCached(t *testing.T) {
 	}
 	if w := get(t, "/assets/none.js"); w.Code != http.StatusNotFound {
 		t.Errorf("a missing file returns %d", w.Code)
+	}
+}
+
+// TestPagesHavePaths checks that each page of the UI is served, and no other path.
+func TestPagesHavePaths(t *testing.T) {
+	table, err := os.ReadFile("../../../ui/src/pages.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`(?m)^  \{ name: "(\w*)"`).FindAllStringSubmatch(string(table), -1)
+	if len(names) != len(Pages)+1 {
+		t.Errorf("the UI has the pages %q besides Explore, and the server serves %q", names, Pages)
+	}
+	for _, name := range names {
+		if w := get(t, "/"+name[1]); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<script") {
+			t.Errorf("the page %q is %d", name[1], w.Code)
+		}
+	}
+	if w := get(t, "/none"); w.Code != http.StatusNotFound {
+		t.Errorf("another path is %d", w.Code)
 	}
 }

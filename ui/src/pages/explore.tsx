@@ -1,0 +1,3 @@
+// Explore is the page that plots PVs.
+
+export { App as default } from "../app";
