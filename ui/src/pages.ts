@@ -13,4 +13,6 @@ export interface PageOf {
 
 export const pages: PageOf[] = [
   { name: "", title: "Explore", load: () => import("./pages/explore") },
+  { name: "archive", title: "Archive", load: () => import("./pages/archive") },
+  { name: "groups", title: "Groups", load: () => import("./pages/groups") },
 ];
