@@ -24,7 +24,7 @@ func TestEnginesByTheirReports(t *testing.T) {
 		Shards: []report.Shard{{Index: 0, Channels: 5, Connected: 4, SamplesPerSecond: 10, Sealing: true}, {Index: 1, Channels: 1, Connected: 1, SamplesPerSecond: 2}},
 	}
 	code := http.StatusOK
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
 		_ = json.NewEncoder(w).Encode(sent)
 	}))

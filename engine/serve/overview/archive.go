@@ -83,7 +83,7 @@ func (h *Handler) overview(ctx context.Context) (*archive, error) {
 		return nil, err
 	}
 	limit, is := limitOf(fleet, &st, a.Storage)
-	why := ""
+	var why string
 	a.Forecast, why = newForecast(c, &m, a.Storage, limit, is)
 	a.unknown("forecast", why)
 	a.GivenUp = h.readGivenUp(ctx, a)
