@@ -53,7 +53,9 @@ func TestEnginesByTheirReports(t *testing.T) {
 	if f := r.Fleet(t.Context()); f.Missing == "" || f.Shards != 0 {
 		t.Errorf("before the first list of the API server, the fleet is %+v", f)
 	}
-	lost := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}}}}
+	lost := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionFalse}, {Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
+	}}}
 	for want, pod := range map[string]*corev1.Pod{"its pod does not exist": nil, "its node does not respond": lost, "its pod is in phase Pending": {}} {
 		if got := whyAway(pod); got != want {
 			t.Errorf("the engine is away because %s, want %s", got, want)

@@ -75,11 +75,15 @@ func split(contents store.Contents, sum int64, measured byTier) (parts []store.P
 		}
 		return []store.Part{{Contents: contents, Bytes: sum}}
 	}
+	rest := sum
 	for tier, n := range measured {
 		if n > 0 {
-			parts = append(parts, store.Part{Contents: contents, Tier: store.Tier(tier), Tiered: true, Bytes: int64(float64(sum) * float64(n) / float64(all))})
+			bytes := int64(float64(sum) * float64(n) / float64(all))
+			rest -= bytes
+			parts = append(parts, store.Part{Contents: contents, Tier: store.Tier(tier), Tiered: true, Bytes: bytes})
 		}
 	}
+	parts[0].Bytes += rest // what rounding leaves
 	return parts
 }
 
