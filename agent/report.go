@@ -63,6 +63,8 @@ func (a *Agent) makeReportLocked(now time.Time) *report.Report {
 		Shards: []report.Shard{}, DiskGuard: diskGuard(a.cfg.Engine.DiskGuard()), WrongClock: wrongClock(a.cfg.Engine.Clock()),
 		SealingLag: sealingLag(a.cfg.Engine.SealingLag()), Damaged: damaged(a.cfg.Engine.Damaged()),
 	}
+	lag, _ := a.cfg.Engine.SealingLag()
+	r.OldestUnsealedSeconds, r.JournalKeptSeconds = lag.Age.Seconds(), lag.TTL.Seconds()
 	for _, n := range sum.Dropped {
 		r.Dropped += n
 	}

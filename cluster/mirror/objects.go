@@ -22,6 +22,7 @@ type Objects[T client.Object] struct {
 	list    client.ObjectList
 	where   []client.ListOption
 	changed func()
+	trim    func(T) // nil: objects stay whole
 
 	mu     sync.RWMutex
 	synced bool
@@ -44,6 +45,10 @@ func NewObjects[T client.Object](c client.WithWatch, list client.ObjectList, sel
 		where: []client.ListOption{client.InNamespace(sel.Namespace), client.MatchingLabels(sel.Labels), client.HasLabels(sel.Has)},
 	}
 }
+
+// Trim makes the mirror pass each object to a function that may remove parts of it, before it keeps the
+// object. It must be called before Run.
+func (o *Objects[T]) Trim(trim func(T)) { o.trim = trim }
 
 // Synced reports whether the API server has ever sent a complete list.
 func (o *Objects[T]) Synced() bool {
@@ -98,6 +103,9 @@ func (r reflected[T]) Add(obj any) error { return r.Update(obj) }
 // Update stores a changed object.
 func (r reflected[T]) Update(obj any) error {
 	o := obj.(T)
+	if r.trim != nil {
+		r.trim(o)
+	}
 	r.change(func() { r.byName[o.GetName()] = o })
 	return nil
 }
@@ -113,6 +121,9 @@ func (r reflected[T]) Replace(list []any, _ string) error {
 	all := make(map[string]T, len(list))
 	for _, obj := range list {
 		o := obj.(T)
+		if r.trim != nil {
+			r.trim(o)
+		}
 		all[o.GetName()] = o
 	}
 	r.change(func() { r.byName, r.synced = all, true })

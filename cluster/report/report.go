@@ -22,6 +22,11 @@ type Report struct {
 	Storage string `json:"storage,omitempty"`
 	// DiskGuard is the state of the disk guard, or nil while another engine runs it.
 	DiskGuard *DiskGuard `json:"diskGuard,omitempty"`
+	// OldestUnsealedSeconds is how long the oldest unsealed journal row of the shards that the engine
+	// seals has been in the store, and JournalKeptSeconds how long the store keeps such rows. Both are 0
+	// if the store keeps rows until they are sealed.
+	OldestUnsealedSeconds float64 `json:"oldestUnsealedSeconds,omitempty"`
+	JournalKeptSeconds    float64 `json:"journalKeptSeconds,omitempty"`
 	// SealingLag describes the shards whose samples wait in the journal for too long, and is nil if
 	// there are none.
 	SealingLag *SealingLag `json:"sealingLag,omitempty"`

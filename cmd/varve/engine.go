@@ -21,6 +21,8 @@ import (
 	"varve.dev/varve/engine/peer"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/engine/serve/overview"
+	"varve.dev/varve/groups/summary"
 )
 
 // engineOptions are the flags of `varve engine`.
@@ -149,6 +151,11 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 			Captured: func() iter.Seq[string] { return p.engine.Capture().Names() },
 		}
 		cfg.Channels, cfg.Reads = p.engine, readsBesideCapturing
+		started := time.Now()
+		cfg.Overview = overview.Sources{
+			Engines: func(context.Context) overview.Fleet { return fleetOfOne(p.engine, p.opts.name, started) },
+			Check:   func(text []byte) overview.Checked { return summary.Check(text, "") },
+		}
 	}
 	p.handler, err = serve.New(cfg)
 	return err

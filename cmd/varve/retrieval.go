@@ -13,6 +13,8 @@ import (
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/engine/serve/overview"
+	"varve.dev/varve/retrieval/groups"
 	"varve.dev/varve/retrieval/routing"
 )
 
@@ -84,6 +86,7 @@ type retrievalPod struct {
 	opts *retrievalOptions
 	resources
 	routing *routing.Router
+	groups  *groups.Groups
 	handler http.Handler
 }
 
@@ -106,9 +109,12 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	p.routing = routing.New(routing.Config{
 		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Log: o.log,
 	})
+	p.groups = groups.New(api, o.namespace, o.archiver)
 	p.handler, err = serve.New(&serve.Config{
 		Reader:   &query.Reader{Store: p.store, Recent: p.routing, Shards: o.shards, Captured: p.routing.Names},
-		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(), Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
+		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),
+		Overview: overview.Sources{Engines: p.routing.Fleet, Groups: p.groups.All, Group: p.groups.One, Check: p.groups.Check},
+		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: p.routing.Ready, Version: version(), Now: time.Now, Log: o.log,
 	})
 	return p, err
@@ -127,6 +133,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	defer end()
 	var wg sync.WaitGroup
 	wg.Go(func() { p.routing.Run(asking) })
+	wg.Go(func() { p.groups.Run(asking) })
 	<-failed.Done()
 	stopHTTP(endpointDelay, 30*time.Second)
 	end()

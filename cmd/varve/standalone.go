@@ -151,7 +151,7 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 			Captured: func() iter.Seq[string] { return s.Capture().Names() },
 		},
 		Channels: s.Engine, Reads: readsBesideCapturing, Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
-		Ready: func() error { return nil }, Warnings: s.warnings, Version: version(), Now: time.Now, Log: s.opts.log,
+		Ready: func() error { return nil }, Warnings: s.warnings, Overview: s.overview(), Version: version(), Now: time.Now, Log: s.opts.log,
 	})
 	return err
 }

@@ -19,10 +19,11 @@ func engineRules() []*rbac.PolicyRuleApplyConfiguration {
 	}
 }
 
-// retrievalRules are the permissions for finding the engine of a PV.
+// retrievalRules are the permissions for finding the engine of a PV, and for showing groups.
 func retrievalRules() []*rbac.PolicyRuleApplyConfiguration {
 	return []*rbac.PolicyRuleApplyConfiguration{
 		rule(v1alpha1.GroupVersion.Group, "archiveshards", "get", "list", "watch"),
+		rule(v1alpha1.GroupVersion.Group, "archivegroups", "get", "list", "watch"),
 		rule("", "configmaps", "get"),
 		rule("", "pods", "get", "list", "watch"),
 	}

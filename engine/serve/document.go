@@ -7,6 +7,7 @@ import (
 	"varve.dev/varve/engine/serve/files"
 	"varve.dev/varve/engine/serve/native"
 	"varve.dev/varve/engine/serve/openapi"
+	"varve.dev/varve/engine/serve/overview"
 )
 
 // info introduces the OpenAPI document.
@@ -27,7 +28,7 @@ var documentCall = openapi.Call{
 // Sections describes the calls of /api/v1 that each server has.
 func Sections() []openapi.Section {
 	return []openapi.Section{
-		openapi.Common(), native.Section(), files.Section(), explore.Section(), {Calls: []openapi.Call{documentCall}},
+		openapi.Common(), native.Section(), files.Section(), explore.Section(), overview.Section(), {Calls: []openapi.Call{documentCall}},
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"varve.dev/varve/engine/serve/jsonaccess"
 	"varve.dev/varve/engine/serve/native"
 	"varve.dev/varve/engine/serve/openapi"
+	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/engine/serve/promapi"
 	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/ui"
@@ -39,6 +40,8 @@ type Config struct {
 	// Gatherer gathers the metrics for /metrics.
 	Gatherer prometheus.Gatherer
 	Metrics  *Metrics
+	// Overview is what the process knows of its archive besides channels and the store.
+	Overview overview.Sources
 	// Ready returns the reason why the process is not ready yet, or nil if it is ready.
 	Ready func() error
 	// Warnings returns problems that do not stop the process but need attention. It may be nil.
@@ -85,6 +88,9 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	}).Register(mux)
 	(&promapi.Handler{Reader: c.Reader, Reads: gate, Version: c.Version, Now: c.Now, Log: c.Log}).Register(mux)
 	explore.New(c.Reader, c.Channels, gate, c.Now, c.Log).Register(mux)
+	overview.New(overview.Config{
+		Reader: c.Reader, Channels: c.Channels, Sources: c.Overview, Warnings: c.warnings, Reads: gate, Now: c.Now, Log: c.Log,
+	}).Register(mux)
 	c.registerDocument(mux)
 	ui.Register(mux)
 	mux.HandleFunc("GET /api/{$}", c.index)

@@ -69,6 +69,12 @@ func (b Bucket) In(r Tier) Bucket { return b.place() + Bucket(r)<<tierShift }
 // Tier returns how long the blocks of the bucket are kept.
 func (b Bucket) Tier() Tier { return Tier((b + half) >> tierShift) }
 
+// Buckets returns the range of the buckets of a tier: the first possible one, and the one after the
+// last.
+func (r Tier) Buckets() (first, end Bucket) {
+	return Bucket(r)<<tierShift - half, Bucket(r+1)<<tierShift - half
+}
+
 // place returns the bucket without its tier.
 func (b Bucket) place() Bucket { return b - (b+half)>>tierShift<<tierShift }
 

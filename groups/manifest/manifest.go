@@ -76,9 +76,25 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Field returns the path of the wrong field, such as spec.channels[3].sampling, or "" if the error is
+// not about one field.
+func (e *Error) Field() string { return fieldOf(e.Err) }
+
 // Load reads a file, or the *.yaml, *.yml and *.json files of a directory (not of its
 // subdirectories). It returns all valid objects together with all errors.
 func Load(path string) Result {
 	result, _ := newReader(path).read()
 	return result
+}
+
+// Parse reads the documents of a text. name stands for the name of its file in messages.
+func Parse(name string, text []byte) Result {
+	f := &file{}
+	if len(text) > maxFileSize {
+		f.errs = []error{&Error{File: name, Err: fmt.Errorf("the text is larger than %d MiB", maxFileSize>>20)}}
+	} else {
+		f.keep(parse(name, text))
+	}
+	r := &reader{files: map[string]*file{name: f}}
+	return r.merge()
 }

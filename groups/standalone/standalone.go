@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/groups/channelfinder"
 	"varve.dev/varve/groups/compile"
 	"varve.dev/varve/groups/manifest"
@@ -38,7 +39,9 @@ type Driver struct {
 	Registerer prometheus.Registerer
 
 	mu       sync.Mutex
-	warnings []string // guarded by mu
+	warnings []string         // guarded by mu
+	groups   []overview.Group // guarded by mu
+	invalid  string           // guarded by mu: why groups are missing
 
 	files    manifest.Result
 	finder   *channelfinder.Poller
@@ -145,6 +148,7 @@ func (d *Driver) apply() time.Time {
 	d.Log.Info("groups applied", "groups", len(d.files.Groups), "channels", channels, "errors", len(d.files.Errors))
 	d.logProblems()
 	d.publishProblems()
+	d.publishGroups()
 	return d.compiled.NextExpiry
 }
 

@@ -15,4 +15,6 @@ export const pages: PageOf[] = [
   { name: "", title: "Explore", load: () => import("./pages/explore") },
   { name: "pvs", title: "PVs", load: () => import("./pages/pvs") },
   { name: "pv", load: () => import("./pages/pv") },
+  { name: "archive", title: "Archive", load: () => import("./pages/archive") },
+  { name: "groups", title: "Groups", load: () => import("./pages/groups") },
 ];

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 )
@@ -46,19 +47,25 @@ type Answer struct {
 	Others []string
 }
 
-// Call describes a GET request.
+// Call describes a request.
 type Call struct {
+	// Method is the HTTP method. The default is GET.
+	Method string
 	// Path is as in the patterns of http.ServeMux.
 	Path string
 	// ID is the name of the call in programs.
 	ID                   string
 	Summary, Description string
 	Parameters           []Parameter
-	Answers              []Answer
+	// Body describes the body of the request, a text. It is empty if the request has none.
+	Body    string
+	Answers []Answer
 }
 
 // Pattern returns the pattern of the call for http.ServeMux.
-func (c *Call) Pattern() string { return http.MethodGet + " " + c.Path }
+func (c *Call) Pattern() string { return c.method() + " " + c.Path }
+
+func (c *Call) method() string { return cmp.Or(c.Method, http.MethodGet) }
 
 // template returns the path as OpenAPI writes it.
 func (c *Call) template() string { return strings.ReplaceAll(c.Path, "...}", "}") }

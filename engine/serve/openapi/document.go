@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Info describes an API.
@@ -16,7 +17,7 @@ func Document(info Info, sections ...Section) []byte {
 	paths, schemas := map[string]any{}, map[string]any{}
 	for _, s := range sections {
 		for i := range s.Calls {
-			add(paths, s.Calls[i].template(), map[string]any{"get": s.Calls[i].operation()})
+			add(paths, s.Calls[i].template(), map[string]any{strings.ToLower(s.Calls[i].method()): s.Calls[i].operation()})
 		}
 		for name, schema := range s.Schemas {
 			add(schemas, name, schema)
@@ -49,6 +50,11 @@ func (c *Call) operation() map[string]any {
 	o := map[string]any{"operationId": c.ID, "summary": c.Summary, "responses": c.responses()}
 	if c.Description != "" {
 		o["description"] = c.Description
+	}
+	if c.Body != "" {
+		o["requestBody"] = map[string]any{
+			"description": c.Body, "required": true, "content": map[string]any{"application/yaml": map[string]any{"schema": Schema{"type": "string"}}},
+		}
 	}
 	var parameters []any
 	for i := range c.Parameters {

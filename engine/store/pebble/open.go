@@ -36,6 +36,7 @@ type Options struct {
 // Store is a store.Store in a directory.
 type Store struct {
 	db      *pebble.DB
+	dir     string
 	lock    *pebble.Lock
 	metrics *metrics
 
@@ -76,7 +77,7 @@ func open(dir string, opts Options) (*Store, error) {
 	if err := checkVersion(db); err != nil {
 		return nil, errors.Join(err, db.Close(), lock.Close())
 	}
-	return &Store{db: db, lock: lock, metrics: newMetrics(opts.Registerer, db)}, nil
+	return &Store{db: db, dir: dir, lock: lock, metrics: newMetrics(opts.Registerer, db)}, nil
 }
 
 // lockDirectory locks a directory. Operating systems report in different ways that another

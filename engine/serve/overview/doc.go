@@ -1,0 +1,15 @@
+// Package overview serves what an operator of an archive needs to see at a glance, under /api/v1:
+// engines, shards, storage, losses and groups, with what is wrong and what to do about it.
+//
+//	states of channels ──census──┐                  ┌──▶ /api/v1/archive
+//	store ─────────────describe──┼── one pass for ──┼──▶ /api/v1/groups, /groups/{group}
+//	Sources: engines, shards, ───┘   all clients    └──▶ /api/v1/losses ◀── marks
+//	         moves, groups                               /api/v1/groups/check ◀── a manifest
+//
+// What a process does not know is absent from an answer, and the member unknown says why. A figure is
+// never 0 for that reason. The programs that serve an archive supply Sources: a process that captures
+// knows itself, and a retrieval pod of a cluster asks the engines and the API server.
+//
+// A census visits every channel. So it is made at most once in a while for all clients, and its
+// answer says when it was made.
+package overview

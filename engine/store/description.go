@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+var errNotDescribed = errors.New("the store cannot describe itself")
+
+// Describer is implemented by stores that can describe themselves to people.
+type Describer interface {
+	// Describe returns what the store knows about itself now. It returns an error only if the
+	// store knows nothing.
+	Describe(ctx context.Context) (Description, error)
+}
+
+// Description describes a store.
+type Description struct {
+	// Kind is the kind of the store, such as Cassandra. Where is its directory, or its keyspace.
+	Kind, Where string
+	// Disk is the disk of the directory. It is nil if the store is not in a directory, or if the
+	// disk cannot be inspected.
+	Disk *Disk
+	// Nodes are the nodes of the archive's datacenter. It is nil if the store has no nodes.
+	Nodes []Node
+	// Replicas is how many nodes hold each row. It is 0 if that is not known.
+	Replicas int
+	// Parts are the parts of the archive on disk, in all replicas, in no particular order. Missing
+	// says why parts, or replicas of them, are missing. It is empty if none are.
+	Parts   []Part
+	Missing string
+	// Estimated means that the sizes of the parts of each tier are estimates. Their sum is not.
+	Estimated bool
+}
+
+// Disk is the space of a file system in bytes. Free is what the process may still use.
+type Disk struct{ Size, Free int64 }
+
+// Node is a node of a cluster.
+type Node struct {
+	Address string
+	// Up means that this process is connected to the node.
+	Up bool
+	// Bytes is what the archive takes on the node. It is -1 if the node did not answer.
+	Bytes int64
+}
+
+// Contents are the contents of a part of an archive.
+type Contents string
+
+// Contents of parts.
+const (
+	SampleContents  Contents = "samples"
+	RollupContents  Contents = "rollups"
+	JournalContents Contents = "journal"
+	OtherContents   Contents = "other" // directory, marks, metadata, and logs of the store
+)
+
+// Part is a part of an archive on disk.
+type Part struct {
+	Contents Contents
+	// Tier is the retention tier of samples and rollups. Tiered is false if it is not known.
+	Tier   Tier
+	Tiered bool
+	Bytes  int64
+}
+
+// Describe implements Describer. It returns an error if the store is not open, or cannot describe
+// itself.
+func (p *Pending) Describe(ctx context.Context) (Description, error) {
+	st, err := p.store()
+	if err != nil {
+		return Description{}, err
+	}
+	return Describe(ctx, st)
+}
+
+// Describe describes a store. It returns an error if the store cannot describe itself.
+func Describe(ctx context.Context, st Store) (Description, error) {
+	if d, ok := st.(Describer); ok {
+		return d.Describe(ctx)
+	}
+	return Description{}, errNotDescribed
+}

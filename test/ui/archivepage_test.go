@@ -1,0 +1,96 @@
+package ui
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"varve.dev/varve/engine/serve/overview"
+)
+
+// TestArchivePage checks what the page Archive shows of known engines, shards, storage and losses, and
+// that it follows changes by itself.
+func TestArchivePage(t *testing.T) {
+	a, k := newOverview(t)
+	p := open(t, a.server.URL+"/archive?lost=-30d&utc=1")
+	p.wait(`document.querySelector(".page[data-state=ready]")`)
+	p.text(".problems .error", "clock of engine main-engine-b is wrong by 2 min: two IOCs and Cassandra agree")
+	p.text(".problems .error", "What to do: Correct the clock of its machine (NTP)")
+	p.text(".tiles", "1 of 3")
+	p.text(".tiles", "9 samples")
+	p.text(`[data-engine="main-engine-a"]`, "1.5×")
+	p.text(`[data-engine="main-engine-a"]`, "1 min 30 s")
+	p.text(`[data-engine="main-engine-b"]`, "wrong by 2 min")
+	p.text(`[aria-labelledby=moves] table`, "Joining")
+	p.text(`section`, "Pebble in ")
+	p.text(`section`, "no PV of tier 30d has a block yet")
+	p.shoot("archive-dark")
+
+	k.fleet.Store(&overview.Fleet{Missing: "the API server does not answer"})
+	p.text(".missing", "Engines are missing: the API server does not answer")
+	f := twoEngines()
+	f.Moves, f.Engines[1] = nil, overview.Engine{Engine: "main-engine-b", Missing: "connection refused"}
+	k.fleet.Store(f)
+	p.text(".problems .error", "engine main-engine-b does not answer: connection refused")
+	p.text(`[aria-labelledby=moves]`, "No shard moves.")
+	p.text(`[data-engine="main-engine-b"]`, "does not answer")
+}
+
+// TestArchiveLosses checks the losses of a range, and that the range is in the URL.
+func TestArchiveLosses(t *testing.T) {
+	a, _ := newOverview(t)
+	p := open(t, a.server.URL+"/archive")
+	p.text("[aria-labelledby=losses]", "No losses are marked")
+	var sums struct{ Samples, Marks, PVs float64 }
+	p.eval(`fetch("api/v1/losses?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z").then((r) => r.json()).then((l) => l.causes.find((c) => c.cause === "overrun"))`, &sums)
+	if sums.Samples != 9 || sums.Marks != 1 || sums.PVs != 1 {
+		t.Errorf("the losses by overrun are %+v, want 9 samples in one loss of one PV", sums)
+	}
+	p.run(chromedp.Focus("section select"), chromedp.SendKeys("section select", "the last 7"))
+	p.wait(`location.search.includes("lost=-7d")`)
+	p.run(chromedp.Click(".box summary"))
+	p.text(".box table", "main-engine-b: Joining")
+}
+
+// TestArchivePageWithoutArchive checks that the page keeps its last state, with its time, while the archive is away,
+// and goes on by itself.
+func TestArchivePageWithoutArchive(t *testing.T) {
+	a, k := newOverview(t)
+	p := open(t, a.server.URL+"/archive")
+	p.text(`[data-engine="main-engine-a"]`, "captures")
+	for _, code := range []int64{429, 503, 500} {
+		k.refuse.Store(code)
+		p.text(".banner", "The page shows the state of ")
+		p.text(".banner", "It tries again in ")
+		p.text(`[data-engine="main-engine-a"]`, "captures")
+		k.refuse.Store(0)
+		p.run(chromedp.Evaluate(`document.querySelector(".banner button")?.click()`, nil)) // the page may have tried again by itself
+		p.wait(`!document.querySelector(".banner") && document.querySelector(".page[data-state=ready]")`)
+	}
+	k.refuse.Store(429)
+	p.run(chromedp.Reload())
+	p.wait(`document.querySelector(".page[data-state=failed]")`)
+	k.refuse.Store(0)
+	p.text(`[data-engine="main-engine-a"]`, "captures")
+}
+
+// TestOverviewScreens takes pictures of both pages in both themes and sizes, and checks that no page is
+// wider than its window.
+func TestOverviewScreens(t *testing.T) {
+	a, _ := newOverview(t)
+	p := open(t, a.server.URL+"/archive")
+	for name, path := range map[string]string{"archive": "/archive", "groups": "/groups", "group": "/groups?group=lab/vacuum", "form": "/groups?group=lab/vacuum&form=1"} {
+		p.run(chromedp.EmulateViewport(1280, 720), chromedp.Navigate(a.server.URL+path))
+		p.wait(`document.querySelector(".page[data-state=ready]")`)
+		for _, size := range [][2]int64{{1280, 720}, {3840, 2160}} {
+			p.run(chromedp.EmulateViewport(size[0], size[1]))
+			for _, theme := range []string{"dark", "light"} {
+				p.wait(`document.documentElement.scrollWidth <= innerWidth`)
+				p.wait(`!document.querySelector("[data-valid=waits]")`)
+				p.shoot(name + "-" + theme + map[int64]string{1280: "", 3840: "-4k"}[size[0]])
+				p.run(chromedp.Click(`.top button[aria-label*="colours"]`))
+				p.wait(`document.documentElement.dataset.theme === "` + map[string]string{"dark": "light", "light": "dark"}[theme] + `"`)
+			}
+		}
+	}
+}
