@@ -42,8 +42,8 @@ func figures(e *engine.Engine) *overview.Figures {
 	if lag, late := e.SealingLag(); lag.TTL > 0 {
 		fig.Unsealed = &overview.Unsealed{OldestSeconds: lag.Age.Seconds(), KeptSeconds: lag.TTL.Seconds(), Late: late}
 	}
-	if n, first := e.Damaged(); n > 0 {
-		fig.Damaged = &overview.Damaged{Objects: n, First: first}
+	if found := e.Damaged(); found.Count > 0 {
+		fig.Damaged = &overview.Damaged{Objects: found.Count, First: found.First}
 	}
 	if g := e.DiskGuard(); g.Reason != "" {
 		fig.DiskGuard = &overview.DiskGuard{Reason: string(g.Reason), Size: g.Size, Limit: g.Limit, Waiting: g.Waiting, Text: g.Text}

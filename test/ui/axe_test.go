@@ -14,6 +14,9 @@ var axePages = []struct{ name, path, complete string }{
 	{"Explore", "/?pv=SR:CURRENT&pv=SR:MODE" + hour, `document.querySelector(".page[data-state=ready]") && document.querySelectorAll(".value[data-rows]").length === 2`},
 	{"Explore, empty", "/", `document.querySelector(".page[data-state=empty]")`},
 	{"PVs", "/pvs", `document.querySelector(".page[data-state=ready] tr[data-pv='SR:0000006']")`},
+	{"Archive", "/archive", `document.querySelector(".page[data-state=ready] table")`},
+	{"Groups", "/groups", `document.querySelector(".page[data-state=ready]")`},
+	{"New group", "/groups?form=new", `document.querySelector(".page[data-state=ready] form")`},
 	{"PV", "/pv?pv=SR:CURRENT&from=2025-12-31T00:00:00Z&to=2026-01-02T00:00:00Z", `document.querySelector(".page[data-state=ready] .gaps")`},
 }
 
