@@ -48,6 +48,7 @@ type standaloneOptions struct {
 	file, listen string
 	pprof        string
 	provider     providerFlag
+	access       accessOptions
 	log          *slog.Logger
 }
 
@@ -83,7 +84,8 @@ The usual environment variables configure Channel Access and pvAccess:
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "file or directory with ArchiveGroups (required)")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server; other than loopback only with --access")
+	o.access.add(f)
 	f.Var(&o.provider, "provider", "default protocol of channels: CA or PVA")
 	f.StringVar(&o.pprof, "pprof", "", "address of a server for Go profiles, such as 127.0.0.1:6060 (default: none)")
 	o.pipelineOptions.add(f)
@@ -105,6 +107,7 @@ type server struct {
 	opts  *standaloneOptions
 	files standalone.Driver
 	resources
+	gate    gate
 	handler http.Handler
 }
 
@@ -123,12 +126,19 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	defer func() {
 		if err != nil {
 			s.release(o.log)
+			s.gate.close(o.log)
 		}
 	}()
 	if err = s.bind(o.listen); err != nil {
 		return nil, err
 	}
+	if err = o.access.checkExposed(s.listener.Addr()); err != nil {
+		return nil, err
+	}
 	reg := newRegistry()
+	if s.gate, err = o.access.open(reg, o.log, nil); err != nil {
+		return nil, err
+	}
 	o.useClock(o.log)
 	if s.store, err = o.storage.open(ctx, reg, o.log); err != nil {
 		return nil, err
@@ -145,14 +155,16 @@ func (s *server) warnings() []string { return append(s.files.Warnings(), s.Captu
 
 // serve creates the HTTP handler.
 func (s *server) serve(reg *prometheus.Registry) (err error) {
-	s.handler, err = serve.New(&serve.Config{
+	cfg := &serve.Config{
 		Reader: &query.Reader{
 			Store: s.store, Recent: s.Engine, Shards: s.Shards(),
 			Captured: func() iter.Seq[string] { return s.Capture().Names() },
 		},
 		Channels: s.Engine, Reads: readsBesideCapturing, Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: func() error { return nil }, Warnings: s.warnings, Version: version(), Now: time.Now, Log: s.opts.log,
-	})
+	}
+	s.gate.configure(cfg)
+	s.handler, err = serve.New(cfg)
 	return err
 }
 
@@ -174,6 +186,8 @@ func urlOf(addr net.Addr) string {
 // run archives and serves until parent ends, then stops all parts in order.
 func (s *server) run(parent context.Context) error {
 	defer s.release(s.opts.log)
+	defer s.gate.close(s.opts.log)
+	defer s.gate.run()()
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	stopHTTP := serveHTTP(s.listener, s.handler, s.opts.log, cancel)
