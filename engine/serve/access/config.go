@@ -92,8 +92,11 @@ func Parse(text []byte) (*Config, error) {
 	if !has {
 		return nil, errors.New("access: the list of authenticators is missing; the list [{anonymous: {}}] lets everybody in")
 	}
-	return c, errors.Join(c.setAuthenticators(list), c.setRules(fields),
-		setTexts(fields, "hosts", &c.Hosts), c.checkHosts(), setTexts(fields, "origins", &c.Origins), c.checkOrigins())
+	if err := errors.Join(c.setAuthenticators(list), c.setRules(fields),
+		setTexts(fields, "hosts", &c.Hosts), c.checkHosts(), setTexts(fields, "origins", &c.Origins), c.checkOrigins()); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (c *Config) setAuthenticators(list node) error {
