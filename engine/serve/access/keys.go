@@ -40,7 +40,7 @@ var errUnavailable = errors.New("the token cannot be checked now")
 //	find(kid) ─▶ in the cache, and fresh ─▶ key
 //	             otherwise: fetch, at most every 20 s ─▶ key, or refusal
 //
-// One request fetches while the others use the keys of before, or wait if their key is not among them.
+// One request fetches while the others use the known keys, or wait if their key is not among them.
 type keySet struct {
 	issuer, url string
 	client      *http.Client
@@ -138,7 +138,7 @@ func (f *fetched) find(kid, alg string) (found *jose.JSONWebKey) {
 	return found
 }
 
-// fetchLocked fetches the keys, unless that was tried a moment ago. If it fails, the keys of before
+// fetchLocked fetches the keys, unless that was tried a moment ago. If it fails, the known keys
 // stay.
 func (s *keySet) fetchLocked(ctx context.Context) {
 	now := s.now()

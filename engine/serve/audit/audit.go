@@ -45,7 +45,7 @@ type Entry struct {
 	// From and To are the parameters with the range, as the client wrote them.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Bytes is the size of the answer, before compression.
+	// Bytes is the size of the answer as it was sent, which may be compressed.
 	Bytes    int64   `json:"bytes"`
 	Seconds  float64 `json:"seconds"`
 	Decision string  `json:"decision"`
