@@ -43,6 +43,7 @@ docs/security.md explains the other choices`, addr)
 
 // gate is what accessOptions open: who may read, and the audit log.
 type gate struct {
+	config *access.Config
 	access *access.Access
 	log    *audit.Log
 	file   *os.File
@@ -63,6 +64,7 @@ func (o *accessOptions) open(reg prometheus.Registerer, log *slog.Logger, review
 	if g.access, err = access.New(cfg, access.Options{Now: time.Now, Log: log, Review: review, Hostname: hostname}); err != nil {
 		return g, fmt.Errorf("--access: %w", err)
 	}
+	g.config = cfg
 	if o.audit == "" {
 		return g, nil
 	}
@@ -79,6 +81,23 @@ func (o *accessOptions) open(reg prometheus.Registerer, log *slog.Logger, review
 
 // configure sets the fields of a server's configuration.
 func (g *gate) configure(cfg *serve.Config) { cfg.Access, cfg.Audit = g.access, g.log }
+
+// secure makes a listener use the certificate of the access file, if it has one.
+func (g *gate) secure(l net.Listener, log *slog.Logger) (net.Listener, error) {
+	secured, err := g.config.Listener(l, log)
+	if err != nil {
+		return l, fmt.Errorf("--access: %w", err)
+	}
+	return secured, nil
+}
+
+// scheme returns the scheme of URLs of the server.
+func (g *gate) scheme() string {
+	if g.config.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
 
 // run writes the audit log until stop is called, which waits for its last line.
 func (g *gate) run() (stop func()) {

@@ -143,7 +143,8 @@ func (p *retrievalPod) openGate(cfg *serve.Config, reg prometheus.Registerer) er
 		return err
 	}
 	p.gate.configure(cfg)
-	return nil
+	p.listener, err = p.gate.secure(p.listener, p.opts.log)
+	return err
 }
 
 // run serves until ctx ends.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -139,6 +140,9 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	if s.gate, err = o.access.open(reg, o.log, nil); err != nil {
 		return nil, err
 	}
+	if s.listener, err = s.gate.secure(s.listener, o.log); err != nil {
+		return nil, err
+	}
 	o.useClock(o.log)
 	if s.store, err = o.storage.open(ctx, reg, o.log); err != nil {
 		return nil, err
@@ -173,7 +177,9 @@ func (s *server) archive() compile.Archive {
 	return compile.Archive{Shards: s.Shards(), Provider: capture.Provider(s.opts.provider), Alone: true}
 }
 
-func (s *server) url() string { return urlOf(s.listener.Addr()) }
+func (s *server) url() string {
+	return s.gate.scheme() + strings.TrimPrefix(urlOf(s.listener.Addr()), "http")
+}
 
 // urlOf returns the URL at which a client on this host reaches a listener.
 func urlOf(addr net.Addr) string {

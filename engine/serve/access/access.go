@@ -62,6 +62,8 @@ func (a *Access) add(c *Authenticator, o *Options) error {
 		a.clients = append(a.clients, func(*http.Request) (Identity, bool) { return id, true })
 	case c.Networks != nil:
 		a.clients = append(a.clients, func(r *http.Request) (Identity, bool) { return byNetwork(c.Networks, r.RemoteAddr) })
+	case c.TrustedProxy != nil:
+		a.clients = append(a.clients, c.TrustedProxy.identify)
 	case c.Tokens != nil:
 		f, err := openTokens(c.Tokens.File, o.Now, o.Log)
 		if err != nil {
@@ -116,7 +118,7 @@ func (a *Access) Identify(r *http.Request) (*Request, error) {
 // It returns nil if nobody knows the client.
 func (a *Access) Visitor(r *http.Request) *Request {
 	id, found := a.visitor(r)
-	if !found {
+	if !found || id.User == "" {
 		return nil
 	}
 	return a.request(id)
@@ -139,7 +141,9 @@ func (a *Access) identity(r *http.Request) (Identity, error) {
 	headers := r.Header.Values("Authorization")
 	// Without authenticators of tokens the header is for a proxy in front of the archive.
 	if len(headers) == 0 || len(a.bearers) == 0 {
-		if id, found := a.visitor(r); found {
+		if id, found := a.visitor(r); found && id.User == "" {
+			return Identity{}, &Refusal{http.StatusForbidden, "the proxy does not name one user"}
+		} else if found {
 			return id, nil
 		}
 		if len(a.bearers) == 0 {

@@ -18,6 +18,8 @@ type Config struct {
 	// Authenticators are tried in order. There is at least one.
 	Authenticators []Authenticator
 	rules          rules
+	// TLS is nil for a server without encryption.
+	TLS *TLS
 	// Hosts are names of the server, in addition to localhost and the name of the machine.
 	Hosts []string
 	// Origins are those of the web pages that may read from a browser, such as
@@ -27,11 +29,12 @@ type Config struct {
 
 // Authenticator is an element of the list access. One of its fields is set.
 type Authenticator struct {
-	Anonymous  *Anonymous
-	Tokens     *Tokens
-	Networks   []Network
-	JWT        *JWT
-	Kubernetes *Kubernetes
+	Anonymous    *Anonymous
+	Tokens       *Tokens
+	Networks     []Network
+	JWT          *JWT
+	Kubernetes   *Kubernetes
+	TrustedProxy *TrustedProxy
 }
 
 // Anonymous lets everybody in.
@@ -41,7 +44,7 @@ type Anonymous struct{ Groups []string }
 type Tokens struct{ File string }
 
 // kinds are the names of the authenticators.
-var kinds = []string{"anonymous", "tokens", "networks", "jwt", "kubernetes"}
+var kinds = []string{"anonymous", "tokens", "networks", "jwt", "kubernetes", "trustedProxy"}
 
 // Open returns a configuration in which everybody may read everything.
 func Open() *Config {
@@ -57,6 +60,12 @@ func Load(path string) (*Config, error) {
 	c, err := Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if t := c.TLS; t != nil {
+		t.Certificate, t.Key = beside(path, t.Certificate), beside(path, t.Key)
+		if t.ClientCA != "" {
+			t.ClientCA = beside(path, t.ClientCA)
+		}
 	}
 	for i := range c.Authenticators {
 		a := &c.Authenticators[i]
@@ -83,7 +92,7 @@ func Parse(text []byte) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields, err := root.fields("access", "readers", "default", "hosts", "origins")
+	fields, err := root.fields("access", "readers", "default", "tls", "hosts", "origins")
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +100,11 @@ func Parse(text []byte) (*Config, error) {
 	list, has := fields["access"]
 	if !has {
 		return nil, errors.New("access: the list of authenticators is missing; the list [{anonymous: {}}] lets everybody in")
+	}
+	if v, has := fields["tls"]; has {
+		if c.TLS, err = parseTLS(v); err != nil {
+			return nil, err
+		}
 	}
 	if err := errors.Join(c.setAuthenticators(list), c.setRules(fields),
 		setTexts(fields, "hosts", &c.Hosts), c.checkHosts(), setTexts(fields, "origins", &c.Origins), c.checkOrigins()); err != nil {
@@ -114,6 +128,9 @@ func (c *Config) setAuthenticators(list node) error {
 		}
 		if c.has(&a) {
 			return e.errorf("an authenticator of this kind is in the list already")
+		}
+		if a.TrustedProxy != nil && (c.TLS == nil || c.TLS.ClientCA == "") {
+			return e.errorf("trustedProxy needs the field tls with clientCA beside access, to know the proxy by its certificate")
 		}
 		c.Authenticators = append(c.Authenticators, a)
 	}
@@ -148,6 +165,8 @@ func parseAuthenticator(n node) (a Authenticator, err error) {
 			a.JWT, err = parseJWT(v)
 		case "kubernetes":
 			a.Kubernetes, err = parseKubernetes(v)
+		case "trustedProxy":
+			a.TrustedProxy, err = parseProxy(v)
 		}
 	}
 	return a, err

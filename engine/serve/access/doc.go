@@ -3,7 +3,7 @@
 //	file ──Parse──▶ Config ──New──▶ Access
 //	                                  │
 //	request ──▶ Identify: Authorization: Bearer … ─▶ tokens, jwt, kubernetes ─┐
-//	                      no credentials ──────────▶ networks, anonymous ─────┼─▶ Identity ─▶ Request in the context
+//	                      no credentials ──▶ trustedProxy, networks, anonymous┼─▶ Identity ─▶ Request in the context
 //	                                                                          └─▶ Refusal: 401
 //	engine/serve/visible ──▶ Request.Reads, Request.Sees: rules of the readers
 //
