@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 )
@@ -48,6 +49,18 @@ func (q *Request) Sees(pv string) bool { return q != nil && q.view.sees(pv) }
 
 // SeesAll reports whether the identity may read every PV.
 func (q *Request) SeesAll() bool { return q != nil && q.view.all }
+
+// Scope returns a text that is equal for identities that may read the same PVs. A cache of what was read
+// for one request may answer another one only if their scopes are equal.
+func (q *Request) Scope() string {
+	switch {
+	case q == nil:
+		return "nothing"
+	case q.view.all:
+		return "everything"
+	}
+	return fmt.Sprint(q.view.others, q.view.grants)
+}
 
 // Reads is Sees for a PV that the request reads. It notes the PV for the audit log.
 func (q *Request) Reads(pv string) bool {
