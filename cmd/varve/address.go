@@ -19,12 +19,13 @@ const defaultURL = "http://127.0.0.1:17665"
 // urlVariable is the environment variable with the default of --url.
 const urlVariable = "VARVE_URL"
 
-// address is the URL of an archive, from --url or from the environment.
-type address struct{ text string }
+// address is the URL of an archive, from --url or from the environment, and the token for it.
+type address struct{ text, tokenFile string }
 
 func (a *address) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.text, "url", "", fmt.Sprintf("URL of the archive (default: the environment variable %s, or %s)", urlVariable, defaultURL))
+	f.StringVar(&a.tokenFile, "token-file", "", "file with the token for the archive (default: the token in the environment variable "+tokenVariable+", if any)")
 }
 
 // base returns the URL of the archive, without a slash at its end.

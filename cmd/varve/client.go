@@ -56,6 +56,9 @@ func (c *client) request(ctx context.Context, base, path string) (*http.Response
 	if err != nil {
 		return nil, fmt.Errorf("--url: %w", err)
 	}
+	if err := c.authorize(req); err != nil {
+		return nil, err
+	}
 	name := req.URL.Scheme + "://" + req.URL.Host // without a password
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

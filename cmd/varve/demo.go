@@ -47,7 +47,8 @@ DEMO_SECONDS), or on Ctrl-C.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "file or directory with other ArchiveGroups (default: those of the program)")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server; other than loopback only with --access")
+	o.access.add(f)
 	f.IntVar(&sim.Channels, "channels", sim.Channels, "number of simulated PVs of each kind")
 	f.Float64Var(&sim.Rate, "rate", sim.Rate, "updates per second and PV")
 	f.IntVar(&seconds, "seconds", envInt("DEMO_SECONDS"), "stop after this number of seconds (0: on Ctrl-C)")

@@ -53,13 +53,14 @@ func newRoot() *cobra.Command {
   varve schema           create the tables in Cassandra
   varve retention plan   predict the effect of a new retention
   varve store check      find damaged or inconsistent data
+  varve token create     make a token for a reader
   varve completion       complete commands, PV names and flags in your shell
 
 In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newEngine(), newRetrieval(), newOperator(), newVersion())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newEngine(), newRetrieval(), newOperator(), newToken(), newVersion())
 	return root
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"varve.dev/varve/engine/query"
@@ -23,6 +24,7 @@ type retrievalOptions struct {
 	clusterOptions
 	listen     string
 	enginePort int
+	access     accessOptions
 	storage    storageOptions
 	log        *slog.Logger
 }
@@ -62,6 +64,7 @@ ArchiveShards. While the API server is down, it uses the engines that it knows.`
 	f := cmd.Flags()
 	o.clusterOptions.add(f)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
+	o.access.add(f)
 	f.IntVar(&o.enginePort, "engine-port", 17665, "HTTP port of the engines")
 	o.storage.addCassandra(f)
 	logs.add(cmd)
@@ -78,6 +81,9 @@ func (o *retrievalOptions) check() error {
 	if o.storage.locked() {
 		return errors.New("--cassandra is required: name at least one contact point")
 	}
+	if o.access.audit != "" && o.access.file == "" {
+		return errors.New("--audit: it needs --access, which says who the readers are; the file may have access: [{anonymous: {}}]")
+	}
 	return nil
 }
 
@@ -87,6 +93,7 @@ type retrievalPod struct {
 	resources
 	routing *routing.Router
 	groups  *groups.Groups
+	gate    gate
 	handler http.Handler
 }
 
@@ -99,6 +106,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	defer func() {
 		if err != nil {
 			p.release(o.log)
+			p.gate.close(o.log)
 		}
 	}()
 	reg := newRegistry()
@@ -110,19 +118,46 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Log: o.log,
 	})
 	p.groups = groups.New(api, o.namespace, o.archiver)
-	p.handler, err = serve.New(&serve.Config{
+	cfg := &serve.Config{
 		Reader:   &query.Reader{Store: p.store, Recent: p.routing, Shards: o.shards, Captured: p.routing.Names},
 		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),
 		Overview: overview.Sources{Engines: p.routing.Fleet, Groups: p.groups.All, Group: p.groups.One, Check: p.groups.Check},
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: p.routing.Ready, Version: version(), Now: time.Now, Log: o.log,
-	})
+	}
+	if err = p.openGate(cfg, reg); err != nil {
+		return nil, err
+	}
+	p.handler, err = serve.New(cfg)
 	return p, err
+}
+
+// openGate reads the access file. Without one, everybody who reaches the pod may read everything.
+func (p *retrievalPod) openGate(cfg *serve.Config, reg prometheus.Registerer) error {
+	if p.opts.access.file == "" {
+		return nil
+	}
+	cluster, err := clusterConfig(p.opts.kubeconfig)
+	if err != nil {
+		return err
+	}
+	review, err := reviewer(cluster)
+	if err != nil {
+		return err
+	}
+	if p.gate, err = p.opts.access.open(reg, p.opts.log, review); err != nil {
+		return err
+	}
+	p.gate.configure(cfg)
+	p.listener, err = p.gate.secure(p.listener, p.opts.log)
+	return err
 }
 
 // run serves until ctx ends.
 func (p *retrievalPod) run(ctx context.Context) error {
 	defer p.release(p.opts.log)
+	defer p.gate.close(p.opts.log)
+	defer p.gate.run()()
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	stopHTTP := serveHTTP(p.listener, p.handler, p.opts.log, fail)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type standaloneOptions struct {
 	file, listen string
 	pprof        string
 	provider     providerFlag
+	access       accessOptions
 	log          *slog.Logger
 }
 
@@ -83,7 +85,8 @@ The usual environment variables configure Channel Access and pvAccess:
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "file or directory with ArchiveGroups (required)")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server; other than loopback only with --access")
+	o.access.add(f)
 	f.Var(&o.provider, "provider", "default protocol of channels: CA or PVA")
 	f.StringVar(&o.pprof, "pprof", "", "address of a server for Go profiles, such as 127.0.0.1:6060 (default: none)")
 	o.pipelineOptions.add(f)
@@ -105,6 +108,7 @@ type server struct {
 	opts  *standaloneOptions
 	files standalone.Driver
 	resources
+	gate    gate
 	handler http.Handler
 }
 
@@ -123,12 +127,22 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	defer func() {
 		if err != nil {
 			s.release(o.log)
+			s.gate.close(o.log)
 		}
 	}()
 	if err = s.bind(o.listen); err != nil {
 		return nil, err
 	}
+	if err = o.access.checkExposed(s.listener.Addr()); err != nil {
+		return nil, err
+	}
 	reg := newRegistry()
+	if s.gate, err = o.access.open(reg, o.log, nil); err != nil {
+		return nil, err
+	}
+	if s.listener, err = s.gate.secure(s.listener, o.log); err != nil {
+		return nil, err
+	}
 	o.useClock(o.log)
 	if s.store, err = o.storage.open(ctx, reg, o.log); err != nil {
 		return nil, err
@@ -145,14 +159,16 @@ func (s *server) warnings() []string { return append(s.files.Warnings(), s.Captu
 
 // serve creates the HTTP handler.
 func (s *server) serve(reg *prometheus.Registry) (err error) {
-	s.handler, err = serve.New(&serve.Config{
+	cfg := &serve.Config{
 		Reader: &query.Reader{
 			Store: s.store, Recent: s.Engine, Shards: s.Shards(),
 			Captured: func() iter.Seq[string] { return s.Capture().Names() },
 		},
 		Channels: s.Engine, Reads: readsBesideCapturing, Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: func() error { return nil }, Warnings: s.warnings, Overview: s.overview(), Version: version(), Now: time.Now, Log: s.opts.log,
-	})
+	}
+	s.gate.configure(cfg)
+	s.handler, err = serve.New(cfg)
 	return err
 }
 
@@ -161,7 +177,9 @@ func (s *server) archive() compile.Archive {
 	return compile.Archive{Shards: s.Shards(), Provider: capture.Provider(s.opts.provider), Alone: true}
 }
 
-func (s *server) url() string { return urlOf(s.listener.Addr()) }
+func (s *server) url() string {
+	return s.gate.scheme() + strings.TrimPrefix(urlOf(s.listener.Addr()), "http")
+}
 
 // urlOf returns the URL at which a client on this host reaches a listener.
 func urlOf(addr net.Addr) string {
@@ -174,6 +192,8 @@ func urlOf(addr net.Addr) string {
 // run archives and serves until parent ends, then stops all parts in order.
 func (s *server) run(parent context.Context) error {
 	defer s.release(s.opts.log)
+	defer s.gate.close(s.opts.log)
+	defer s.gate.run()()
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	stopHTTP := serveHTTP(s.listener, s.handler, s.opts.log, cancel)

@@ -20,7 +20,7 @@ func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit in
 			if ctx.Err() != nil { // match may be slow
 				return nil, ctx.Err()
 			}
-			if match(pv) {
+			if r.Sees(ctx, pv) && match(pv) { // a match may have effects
 				found.add(pv)
 			}
 		}
@@ -34,6 +34,12 @@ func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit in
 		}
 	}
 	return found.sorted(), nil
+}
+
+// Sees reports whether the sender of a request may know a PV. It is for what is read from elsewhere
+// than the store and the memory of engines, which hide PVs by themselves.
+func (r *Reader) Sees(ctx context.Context, pv string) bool {
+	return r.Visible == nil || r.Visible(ctx, pvname.Canonical(pv))
 }
 
 // names is a set of names. It holds little more than the first names, up to the limit.

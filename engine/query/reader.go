@@ -103,6 +103,9 @@ type Reader struct {
 	// Captured yields the PVs being captured. The directory may not know them yet. It
 	// may be nil.
 	Captured func() iter.Seq[string]
+	// Visible reports whether the sender of a request may know a PV, given its canonical name. It
+	// may be nil, which means every PV. Store and Recent must hide the same PVs: see Sees.
+	Visible func(ctx context.Context, pv string) bool
 	// Shards is the number of shards of the archive.
 	Shards int
 	// Now returns the current time in ns since 1970, which decides whether a bucket has

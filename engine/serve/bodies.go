@@ -41,7 +41,9 @@ func limitRequests(next http.Handler) http.Handler {
 		}
 		defer places.Give(1)
 		if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+			outer := r
 			r = r.WithContext(admission.WithClient(r.Context(), host))
+			defer func() { outer.Pattern = r.Pattern }() // for the metrics
 		}
 		if r.Body != nil && r.Body != http.NoBody {
 			b := newBoundedBody(w, r, budget)

@@ -11,6 +11,12 @@
 //	              ├─ /, /assets         ui
 //	              └─ /internal: Config.Extra, such as peer
 //
+// Before the mux, package access identifies the request. What its sender may not read is hidden below
+// the APIs, by package visible:
+//
+//	request ─▶ metrics ─▶ limits ─▶ origins ─▶ identify ─▶ mux ─▶ API ─▶ visible ─▶ query
+//	                                              └─▶ audit
+//
 // An engine that does not read the archive serves no read APIs.
 //
 // Answers are streamed: a request holds only the piece that is being encoded. The number of reads

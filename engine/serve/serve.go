@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -11,8 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/access"
 	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/appliance"
+	"varve.dev/varve/engine/serve/audit"
 	"varve.dev/varve/engine/serve/explore"
 	"varve.dev/varve/engine/serve/files"
 	"varve.dev/varve/engine/serve/jsonaccess"
@@ -20,8 +23,8 @@ import (
 	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/engine/serve/promapi"
-	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/ui"
+	"varve.dev/varve/engine/serve/visible"
 )
 
 // Config configures a server.
@@ -34,6 +37,11 @@ type Config struct {
 	Reads int
 	// Registerer registers the metrics of these reads.
 	Registerer prometheus.Registerer
+	// Access decides who may read which PVs. If it is nil, everybody may read everything, also web
+	// pages of any origin and by any name of the host.
+	Access *access.Access
+	// Audit notes who has read what. It needs Access, and may be nil.
+	Audit *audit.Log
 	// Extra adds other paths. It may be nil. Calls describes those under /api/v1.
 	Extra func(*http.ServeMux)
 	Calls openapi.Section
@@ -53,23 +61,43 @@ type Config struct {
 
 // New returns the handler of all paths. The handler need not be closed.
 func New(cfg *Config) (http.Handler, error) {
-	mux := http.NewServeMux()
-	if cfg.Reader != nil {
-		cfg.registerRead(mux)
-	}
-	if cfg.Extra != nil {
-		cfg.Extra(mux)
-	}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{DisableCompression: true}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", cfg.ready)
-
+	cfg = cfg.hiding()
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.CompressionLevel(1),
 		gzhttp.ExceptContentTypes([]string{"application/x-protobuf"}))
 	if err != nil {
 		return nil, fmt.Errorf("setting up compression: %w", err)
 	}
-	return cfg.Metrics.count(limitWrites(limitRequests(allowBrowsers(compress(mux))))), nil
+	var handler http.Handler = compress(cfg.mux())
+	if cfg.Access != nil {
+		handler = cfg.identify(handler)
+	}
+	return cfg.Metrics.count(limitWrites(protectBrowsers(limitRequests(cfg.allowOrigins(handler))))), nil
+}
+
+// mux returns all paths.
+func (c *Config) mux() *http.ServeMux {
+	mux := http.NewServeMux()
+	if c.Reader != nil {
+		c.registerRead(mux)
+	}
+	if c.Extra != nil {
+		c.Extra(mux)
+	}
+	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{DisableCompression: true}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", c.ready)
+	return mux
+}
+
+// hiding returns a configuration whose reader and channels hide what the sender of a request may not
+// read. If everybody may read everything and nobody notes it, they stay as they are, and cost nothing.
+func (c *Config) hiding() *Config {
+	if c.Reader == nil || c.Access == nil || !c.Access.Restricts() && c.Audit == nil {
+		return c
+	}
+	h := *c
+	h.Reader, h.Channels = visible.Reader(c.Reader), visible.Hiding(c.Channels)
+	return &h
 }
 
 // registerRead adds the APIs that read the archive.
@@ -89,7 +117,7 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	(&promapi.Handler{Reader: c.Reader, Reads: gate, Version: c.Version, Now: c.Now, Log: c.Log}).Register(mux)
 	explore.New(c.Reader, c.Channels, gate, c.Now, c.Log).Register(mux)
 	overview.New(overview.Config{
-		Reader: c.Reader, Channels: c.Channels, Sources: c.Overview, Warnings: c.warnings, Reads: gate, Now: c.Now, Log: c.Log,
+		Reader: c.Reader, Channels: c.Channels, Sources: c.Overview, Warnings: c.warnings, SeesAll: c.seesAll, Reads: gate, Now: c.Now, Log: c.Log,
 	}).Register(mux)
 	c.registerDocument(mux)
 	ui.Register(mux)
@@ -110,41 +138,33 @@ func (c *Config) fileMemory() int64 {
 	return min(maxFileMemory, fileMemoryPerRead*int64(c.Reads))
 }
 
-func (c *Config) ready(w http.ResponseWriter, _ *http.Request) {
+func (c *Config) ready(w http.ResponseWriter, r *http.Request) {
 	if err := c.Ready(); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")
-	for _, text := range c.warnings() {
+	for _, text := range c.warnings(r.Context()) {
 		fmt.Fprintln(w, "warning:", text)
 	}
 }
 
-// warnings returns the current warnings.
-func (c *Config) warnings() []string {
-	if c.Warnings == nil {
+// warnings returns the current warnings. They may name PVs, so only those who may read every PV see
+// them.
+func (c *Config) warnings(ctx context.Context) (all []string) {
+	if !c.seesAll(ctx) {
 		return nil
 	}
-	return c.Warnings()
+	if c.Warnings != nil {
+		all = c.Warnings()
+	}
+	if c.Access != nil {
+		all = append(all, c.Access.Problems()...)
+	}
+	return all
 }
 
-// allowBrowsers lets web pages of any origin read the archive, because Grafana's plug-in reads
-// from the browser.
-func allowBrowsers(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		switch r.Method {
-		case http.MethodOptions:
-			h.Set("Access-Control-Allow-Origin", "*")
-			h.Set("Access-Control-Allow-Methods", "GET")
-			h.Set("Access-Control-Allow-Headers", "*")
-			w.WriteHeader(http.StatusNoContent)
-			return
-		case http.MethodGet, http.MethodHead:
-			h.Set("Access-Control-Allow-Origin", "*")
-			h.Set("Access-Control-Expose-Headers", stream.CompleteUntil+", "+stream.LostSamples)
-		}
-		next.ServeHTTP(w, r)
-	})
+// seesAll reports whether the sender of a request may read every PV.
+func (c *Config) seesAll(ctx context.Context) bool {
+	return c.Access == nil || access.From(ctx).SeesAll()
 }

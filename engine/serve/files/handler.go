@@ -52,6 +52,10 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request, _ *openapi.Query)
 		answerError(w, http.StatusBadRequest, err)
 		return
 	}
+	if !h.Reader.Sees(r.Context(), k.pv) { // another client may have read the file
+		h.fail(w, r, fmt.Errorf("reading %s: %w", k.pv, query.ErrUnknownPV))
+		return
+	}
 	f, release, err := h.cache.get(r.Context(), k, h.Now(), func(ctx context.Context, body *content) (*file, error) {
 		return h.build(ctx, k, body)
 	})

@@ -32,8 +32,8 @@ type Channels interface {
 type Handler struct {
 	Reader   *query.Reader
 	Channels Channels
-	// Warnings returns problems of the process that need attention.
-	Warnings func() []string
+	// Warnings returns problems of the process that need attention, for those who may know them.
+	Warnings func(ctx context.Context) []string
 	// Reads admits reads of samples. It may be nil.
 	Reads *admission.Gate
 	Now   func() time.Time

@@ -71,5 +71,5 @@ func (h *Handler) status(w http.ResponseWriter, r *http.Request, _ *openapi.Quer
 		GivenUp *givenUp `json:"givenUp,omitempty"`
 		// Warnings are problems of the process, such as an invalid manifest.
 		Warnings []string `json:"warnings,omitempty"`
-	}{total, append([]*summary{}, list...), incomplete, h.givenUp(r.Context()), h.Warnings()})
+	}{total, append([]*summary{}, list...), incomplete, h.givenUp(r.Context()), h.Warnings(r.Context())})
 }

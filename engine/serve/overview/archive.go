@@ -87,7 +87,7 @@ func (h *Handler) overview(ctx context.Context) (*archive, error) {
 	a.Forecast, why = newForecast(c, &m, a.Storage, limit, is)
 	a.unknown("forecast", why)
 	a.GivenUp = h.readGivenUp(ctx, a)
-	a.Problems = problemsOf(a, h.warnings())
+	a.Problems = problemsOf(a, h.warnings(ctx))
 	return a, ctx.Err()
 }
 

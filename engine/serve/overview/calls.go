@@ -16,6 +16,7 @@ type call struct {
 func Section() openapi.Section {
 	s := openapi.Section{Schemas: schemas()}
 	for _, c := range calls() {
+		c.Answers = append(c.Answers, openapi.Answer{Code: http.StatusForbidden, Description: "The sender may not read every PV.", JSON: openapi.Ref("Error")})
 		s.Calls = append(s.Calls, c.Call)
 	}
 	return s

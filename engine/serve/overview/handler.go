@@ -28,7 +28,10 @@ type Config struct {
 	Channels Channels
 	Sources  Sources
 	// Warnings returns problems of the process that need attention.
-	Warnings func() []string
+	Warnings func(context.Context) []string
+	// SeesAll reports whether the sender of a request may read every PV. Others get 403, because the
+	// answers name PVs and are made once for all clients. If it is nil, everybody may.
+	SeesAll func(context.Context) bool
 	// Reads admits reads of marks. It may be nil.
 	Reads *admission.Gate
 	Now   func() time.Time
@@ -40,7 +43,8 @@ type Handler struct {
 	reader   *query.Reader
 	channels Channels
 	sources  Sources
-	warnings func() []string
+	warnings func(context.Context) []string
+	seesAll  func(context.Context) bool
 	reads    *admission.Gate
 	now      func() time.Time
 	log      *slog.Logger
@@ -58,7 +62,7 @@ const maxChecking = 2
 // New returns a handler.
 func New(c Config) *Handler {
 	return &Handler{
-		reader: c.Reader, channels: c.Channels, sources: c.Sources, warnings: c.Warnings, reads: c.Reads, now: c.Now, log: c.Log,
+		reader: c.Reader, channels: c.Channels, sources: c.Sources, warnings: c.Warnings, seesAll: c.SeesAll, reads: c.Reads, now: c.Now, log: c.Log,
 		census: newCache[*census](freshFor), fleet: newCache[Fleet](freshFor), stored: newCache[stored](storedFor), measured: newCache[measured](measuredFor),
 		checking: admission.NewBudget(maxChecking),
 	}
@@ -67,7 +71,13 @@ func New(c Config) *Handler {
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
 	for _, c := range calls() {
-		c.Register(mux, h.now, func(w http.ResponseWriter, r *http.Request, q *openapi.Query) { c.serve(h, w, r, q) })
+		c.Register(mux, h.now, func(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
+			if h.seesAll != nil && !h.seesAll(r.Context()) {
+				answer(w, http.StatusForbidden, map[string]string{"error": "only those who may read every PV see the state of the archive and its groups"})
+				return
+			}
+			c.serve(h, w, r, q)
+		})
 	}
 }
 

@@ -1,0 +1,100 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Identity is who sends a request.
+type Identity struct {
+	User   string
+	Groups []string
+	// Method is the name of the authenticator, such as tokens.
+	Method string
+}
+
+// maxNoted is the number of PVs that a request notes for the audit log.
+const maxNoted = 20
+
+// Request is what is known about one request: its identity, and the PVs that it has asked for. All
+// methods may be called concurrently. A nil Request sees no PV.
+type Request struct {
+	Identity
+	view view
+
+	mu     sync.Mutex
+	pvs    []string
+	more   bool
+	hidden bool
+}
+
+type contextKey struct{}
+
+// With returns a context with a request.
+func With(ctx context.Context, q *Request) context.Context {
+	return context.WithValue(ctx, contextKey{}, q)
+}
+
+// From returns the request of a context, or nil if it has none.
+func From(ctx context.Context) *Request {
+	q, _ := ctx.Value(contextKey{}).(*Request)
+	return q
+}
+
+// Sees reports whether the identity may read a PV, given its canonical name. It is for lists of PVs
+// that the request did not name.
+func (q *Request) Sees(pv string) bool { return q != nil && q.view.sees(pv) }
+
+// SeesAll reports whether the identity may read every PV.
+func (q *Request) SeesAll() bool { return q != nil && q.view.all }
+
+// Scope returns a text that is equal for identities that may read the same PVs. A cache of what was read
+// for one request may answer another one only if their scopes are equal.
+func (q *Request) Scope() string {
+	switch {
+	case q == nil:
+		return "nothing"
+	case q.view.all:
+		return "everything"
+	}
+	return fmt.Sprint(q.view.others, q.view.grants)
+}
+
+// Reads is Sees for a PV that the request reads. It notes the PV for the audit log.
+func (q *Request) Reads(pv string) bool {
+	if q == nil {
+		return false
+	}
+	sees := q.view.sees(pv)
+	q.note(pv, sees)
+	return sees
+}
+
+func (q *Request) note(pv string, sees bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if slices.Contains(q.pvs, pv) {
+		return
+	}
+	if !sees {
+		q.hidden = true
+	}
+	if len(q.pvs) == maxNoted {
+		q.more = true
+		return
+	}
+	q.pvs = append(q.pvs, pv)
+}
+
+// Noted returns the first PVs that the request has asked for, whether there were more, and whether
+// the identity may not read one of them.
+func (q *Request) Noted() (pvs []string, more, hidden bool) {
+	if q == nil {
+		return nil, false, false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.pvs), q.more, q.hidden
+}

@@ -1,0 +1,147 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"varve.dev/varve/engine/serve/access"
+	"varve.dev/varve/engine/serve/audit"
+	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/ui"
+)
+
+// open reports whether a path is answered without an identity: the UI, which asks for a token, and
+// what has no data. Probes of Kubernetes send no tokens.
+func open(path string) bool {
+	return path == "/" || path == "/healthz" || path == "/readyz" || path == "/api/" || path == "/api/v1/openapi.json" ||
+		strings.HasPrefix(path, "/assets/") || slices.Contains(ui.Pages, strings.TrimPrefix(path, "/"))
+}
+
+// identify puts the identity of each request into its context, and refuses those without one. It
+// writes the audit log.
+func (c *Config) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin := c.Now()
+		counted := &countingWriter{codeWriter: codeWriter{ResponseWriter: w, code: http.StatusOK}}
+		q, err := c.admit(r)
+		if err != nil {
+			refuse(counted, r, err)
+			c.note(r, nil, counted, begin, err)
+			return
+		}
+		inner := r.WithContext(access.With(r.Context(), q))
+		defer func() { // runs also when the answer is aborted
+			r.Pattern = inner.Pattern
+			c.note(r, q, counted, begin, nil)
+		}()
+		next.ServeHTTP(counted, inner)
+	})
+}
+
+// admit returns what a request may read.
+func (c *Config) admit(r *http.Request) (*access.Request, error) {
+	switch {
+	case c.Access == nil:
+		return nil, nil
+	case !exempt(r.URL.Path) && !c.Access.KnowsHost(r):
+		return nil, &access.Refusal{Code: http.StatusMisdirectedRequest,
+			Text: "this server does not have the name of the host in the request; its administrators can add it to the field hosts of the access file"}
+	case open(r.URL.Path):
+		return c.Access.Visitor(r), nil
+	}
+	return c.Access.Identify(r)
+}
+
+// refuse answers a request without an identity.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	code := http.StatusInternalServerError
+	var refusal *access.Refusal
+	if errors.As(err, &refusal) {
+		code = refusal.Code
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	switch code {
+	case http.StatusUnauthorized:
+		h.Add("WWW-Authenticate", `Bearer realm="Varve"`)
+		h.Add("WWW-Authenticate", `Basic realm="Varve", charset="UTF-8"`)
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", request.RetryAfter)
+	}
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		h.Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": err.Error()}) // an error means that the client has disconnected
+		return
+	}
+	http.Error(w, err.Error(), code)
+}
+
+// note writes a line to the audit log.
+func (c *Config) note(r *http.Request, q *access.Request, w *countingWriter, begin time.Time, refusal error) {
+	if c.Audit == nil || open(r.URL.Path) && refusal == nil {
+		return
+	}
+	e := &audit.Entry{
+		Time: begin.UTC(), Client: r.RemoteAddr, Call: r.Pattern, Bytes: w.bytes, Seconds: c.Now().Sub(begin).Seconds(),
+		Decision: audit.Allowed, Status: w.code,
+	}
+	e.From, e.To = rangeIn(r.URL.Query())
+	if e.Call == "" { // the mux has not seen it, or knows no such path
+		e.Call = cut(r.Method + " " + r.URL.Path)
+	}
+	if refusal != nil {
+		e.Decision, e.Reason = audit.Refused, refusal.Error()
+	}
+	if q != nil {
+		var hidden bool
+		e.User, e.Groups, e.Method = q.User, q.Groups, q.Method
+		if e.PVs, e.More, hidden = q.Noted(); hidden {
+			e.Decision = audit.Hidden
+		}
+	}
+	for i := range e.PVs {
+		e.PVs[i] = cut(e.PVs[i])
+	}
+	c.Audit.Add(e)
+}
+
+// rangeIn returns the parameters of a request that begin and end its range. Each API has its own.
+func rangeIn(q url.Values) (from, to string) {
+	for _, name := range []string{"from", "start", "at", "time"} {
+		if from == "" {
+			from = cut(q.Get(name))
+		}
+	}
+	for _, name := range []string{"to", "end"} {
+		if to == "" {
+			to = cut(q.Get(name))
+		}
+	}
+	return from, to
+}
+
+// maxNote is the number of bytes of a text of a client in the audit log.
+const maxNote = 256
+
+func cut(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxNote)], "?") }
+
+// countingWriter counts the bytes of an answer.
+type countingWriter struct {
+	codeWriter
+	bytes int64
+}
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	n, err := w.codeWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Flush sends what is buffered.
+func (w *countingWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // an error means that the next write fails, too
