@@ -1,0 +1,231 @@
+package pbfile
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// MaxLine is the length in bytes of the longest line that is read: a value of 16 MiB of which each
+// byte is escaped, and room for fields.
+const MaxLine = 40 << 20
+
+// Problem is a part of a file that cannot be read.
+type Problem struct {
+	// Offset is the number of bytes before the line.
+	Offset int64
+	// Err is the reason.
+	Err error
+}
+
+// Change has the fields that a sample brings new values of.
+type Change struct {
+	// Time is the time of the sample, and Previous that of the sample before it in the file, or 0.
+	// Both are in ns since 1970.
+	Time, Previous int64
+	Fields         []Field
+}
+
+// Reader reads one file. The caller sets the exported fields before it calls Header.
+type Reader struct {
+	// Within is the partition of the file. Samples at other times are problems. If it is empty, all
+	// times of the header's year are allowed.
+	Within Partition
+	// Problem is called with each line that cannot be read. It may be nil.
+	Problem func(Problem)
+	// Change is called with the fields of each sample that has any. It may be nil.
+	Change func(Change)
+
+	in      *bufio.Reader
+	header  Header
+	start   int64
+	offset  int64 // of the line after the current one
+	line    []byte
+	scratch []byte
+	event   event
+	last    int64
+	bad     int
+	ended   bool
+}
+
+// NewReader returns a reader of a file.
+func NewReader(r io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(r, 256<<10)} }
+
+// Offset returns the number of bytes up to the end of the last line that was read.
+func (r *Reader) Offset() int64 { return r.offset }
+
+// Problems returns the number of lines that could not be read.
+func (r *Reader) Problems() int { return r.bad }
+
+// ErrEmpty means that a file has no whole line.
+var ErrEmpty = errors.New("the file has no whole line")
+
+// Header reads the first line. After an error, no sample can be read: their times and their type are
+// unknown.
+func (r *Reader) Header() (Header, error) {
+	line, err := r.readLine()
+	if err == nil {
+		line, err = r.plain(line)
+	}
+	if errors.Is(err, io.EOF) {
+		return Header{}, ErrEmpty
+	}
+	if err != nil {
+		return Header{}, fmt.Errorf("reading the header: %w", err)
+	}
+	if r.header, err = parseHeader(line); err != nil {
+		return Header{}, fmt.Errorf("reading the header: %w", err)
+	}
+	r.start = r.header.start()
+	return r.header, nil
+}
+
+// Read appends at most n samples to a run, which must have the type of the header. It returns io.EOF
+// after the last sample, and another error only if the file itself cannot be read. An answer of
+// getData.raw has several headers: Read returns ErrNextChunk before each further one, and the caller
+// calls Header again.
+func (r *Reader) Read(run *sample.Run, n int) error {
+	for added := 0; added < n; {
+		at := r.offset
+		line, err := r.readLine()
+		switch {
+		case errors.Is(err, errLong):
+			r.report(at, err)
+			continue
+		case err != nil:
+			return err
+		case len(line) == 0:
+			return ErrNextChunk
+		}
+		if err := r.add(run, line); err != nil {
+			r.report(at, err)
+			continue
+		}
+		added++
+	}
+	return nil
+}
+
+// ErrNextChunk means that an empty line ends the samples of a header.
+var ErrNextChunk = errors.New("the next line is a header")
+
+// Skip counts the remaining lines as problems, without reading their values.
+func (r *Reader) Skip(reason error) error {
+	for {
+		at := r.offset
+		if _, err := r.readLine(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil && !errors.Is(err, errLong) {
+			return err
+		}
+		r.report(at, reason)
+	}
+}
+
+func (r *Reader) report(at int64, err error) {
+	r.bad++
+	if r.Problem != nil {
+		r.Problem(Problem{Offset: at, Err: err})
+	}
+}
+
+// add parses a line and appends its sample.
+func (r *Reader) add(run *sample.Run, line []byte) error {
+	msg, err := r.plain(line)
+	if err != nil {
+		return err
+	}
+	e := &r.event
+	e.reset()
+	if err := e.parse(msg, r.header.Type); err != nil {
+		return err
+	}
+	tag, err := e.tag()
+	if err != nil {
+		return err
+	}
+	t, err := r.time(e)
+	if err != nil {
+		return err
+	}
+	s := sample.Sample{Time: t, Tag: tag, Word: e.word, Bytes: e.value}
+	run.Append(&s)
+	if len(e.fields) > 0 && r.Change != nil {
+		r.Change(Change{Time: t, Previous: r.last, Fields: e.fields})
+	}
+	r.last = t
+	return nil
+}
+
+// time returns the time of an event in ns since 1970.
+func (r *Reader) time(e *event) (int64, error) {
+	const second, day, leapYear = int64(1e9), 86400, 366
+	if e.seconds >= leapYear*day || e.nanos >= uint64(second) {
+		return 0, fmt.Errorf("the time, second %d of the year and %d ns, does not exist", e.seconds, e.nanos)
+	}
+	t := r.start + int64(e.seconds)*second + int64(e.nanos)
+	if !r.Within.IsZero() && (t < r.Within.Start || t >= r.Within.End) {
+		return 0, errors.New("the time is outside of the partition in the name of the file")
+	}
+	return t, nil
+}
+
+// plain returns a line without escapes. It is valid until the next call.
+func (r *Reader) plain(line []byte) ([]byte, error) {
+	if bytes.IndexByte(line, escape) < 0 {
+		return line, nil
+	}
+	var err error
+	r.scratch, err = unescape(r.scratch[:0], line)
+	return r.scratch, err
+}
+
+// errLong means that a line is too long to be a sample. The reader has skipped it.
+var errLong = fmt.Errorf("the line has more than %d MiB", MaxLine>>20)
+
+// errOpenEnd is the problem of a last line without a line feed.
+var errOpenEnd = errors.New("the last line has no end: the file was cut, or is being written")
+
+// readLine returns the next line without its line feed, valid until the next call. It returns
+// io.EOF at the end.
+func (r *Reader) readLine() ([]byte, error) {
+	if r.ended {
+		return nil, io.EOF
+	}
+	part, err := r.in.ReadSlice('\n')
+	if err == nil {
+		r.offset += int64(len(part))
+		return part[:len(part)-1], nil
+	}
+	r.line = r.line[:0]
+	size := int64(0)
+	for {
+		size += int64(len(part))
+		if size <= MaxLine {
+			r.line = append(r.line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+		part, err = r.in.ReadSlice('\n')
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		r.ended = true
+		if size > 0 {
+			r.report(r.offset, errOpenEnd)
+		}
+		return nil, io.EOF
+	case err != nil:
+		return nil, err
+	}
+	if r.offset += size; size > MaxLine {
+		r.line = nil
+		return nil, errLong
+	}
+	return r.line[:size-1], nil
+}
