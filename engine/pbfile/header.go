@@ -56,36 +56,23 @@ const (
 // start returns the first instant of the header's year, in ns since 1970.
 func (h *Header) start() int64 { return time.Date(h.Year, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano() }
 
+// noType is the payload type of a header that has none.
+const noType = -1
+
 // parseHeader parses a message PayloadInfo. A header with a type that Varve cannot store is valid.
 func parseHeader(msg []byte) (h Header, err error) {
-	hasType := false
+	h.Payload = noType
 	for len(msg) > 0 {
 		var f field
 		if f, msg, err = nextField(msg); err != nil {
 			return h, err
 		}
-		switch {
-		case f.num == 1 && f.wire == varint:
-			h.Payload, hasType = int(min(f.v, 1<<16)), true
-		case f.num == 2 && f.wire == length:
-			h.PV = string(f.b)
-		case f.num == 3 && f.wire == varint:
-			h.Year = int(min(f.v, 1<<16))
-		case f.num == 4 && f.wire == varint:
-			h.Elements = int(min(f.v, 1<<31-1))
-		case f.num == 15 && f.wire == length:
-			if len(h.Fields) == maxFields {
-				return h, fmt.Errorf("the header has more than %d fields", maxFields)
-			}
-			v, err := parseField(f.b)
-			if err != nil {
-				return h, err
-			}
-			h.Fields = append(h.Fields, v)
+		if err := h.set(&f); err != nil {
+			return h, err
 		}
 	}
 	switch {
-	case !hasType:
+	case h.Payload == noType:
 		return h, errors.New("the header has no type")
 	case h.Year < firstYear || h.Year > lastYear:
 		return h, fmt.Errorf("the header has the year %d, which is not between %d and %d", h.Year, firstYear, lastYear)
@@ -95,4 +82,26 @@ func parseHeader(msg []byte) (h Header, err error) {
 	}
 	h.Type = typeOf(h.Payload)
 	return h, nil
+}
+
+// set sets what a field of the message says.
+func (h *Header) set(f *field) error {
+	switch key := f.num<<3 | f.wire; key {
+	case 1<<3 | varint:
+		h.Payload = int(min(f.v, 1<<16))
+	case 2<<3 | length:
+		h.PV = string(f.b)
+	case 3<<3 | varint:
+		h.Year = int(min(f.v, 1<<16))
+	case 4<<3 | varint:
+		h.Elements = int(min(f.v, 1<<31-1))
+	case 15<<3 | length:
+		if len(h.Fields) == maxFields {
+			return fmt.Errorf("the header has more than %d fields", maxFields)
+		}
+		v, err := parseField(f.b)
+		h.Fields = append(h.Fields, v)
+		return err
+	}
+	return nil
 }

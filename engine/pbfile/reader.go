@@ -84,12 +84,17 @@ func (r *Reader) Header() (Header, error) {
 	return r.header, nil
 }
 
-// Read appends at most n samples to a run, which must have the type of the header. It returns io.EOF
+// readBytes is the size of strings or arrays after which Read adds no further sample.
+const readBytes = 8 << 20
+
+// Read appends at most n samples to a run, which must have the type of the header, and fewer if they
+// are large: up to 24 MiB in all. It returns io.EOF
 // after the last sample, and another error only if the file itself cannot be read. An answer of
 // getData.raw has several headers: Read returns ErrNextChunk before each further one, and the caller
 // calls Header again.
 func (r *Reader) Read(run *sample.Run, n int) error {
-	for added := 0; added < n; {
+	full := len(run.Bytes) + readBytes
+	for added := 0; added < n && len(run.Bytes) < full; {
 		at := r.offset
 		line, err := r.readLine()
 		switch {
