@@ -53,6 +53,7 @@ func newRoot() *cobra.Command {
   varve schema           create the tables in Cassandra
   varve retention plan   predict the effect of a new retention
   varve store check      find damaged or inconsistent data
+  varve import data      import the files of an Archiver Appliance
   varve token create     make a token for a reader
   varve completion       complete commands, PV names and flags in your shell
 
@@ -60,7 +61,7 @@ In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newEngine(), newRetrieval(), newOperator(), newToken(), newVersion())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newImport(), newEngine(), newRetrieval(), newOperator(), newToken(), newVersion())
 	return root
 }
 

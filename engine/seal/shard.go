@@ -140,6 +140,7 @@ type Shard struct {
 	damage    damage
 	refused   refusals
 	held      map[store.WriterID][]heldRows
+	importing bool // the samples are those of an Importer
 	// vacantSince is when the shard was first seen without a leader. It is zero if the shard
 	// has a leader.
 	vacantSince time.Time

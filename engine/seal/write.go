@@ -159,7 +159,7 @@ func (s *Shard) plan(parts []part, now, cutoff int64) *planned {
 			out.samples[p.pv] = sampleCount{n.kept + run.Len() - old, n.expired + old + refused}
 			blocks, p.run = planned, run
 		}
-		if ser.lastType != sample.Unknown {
+		if ser.lastType != sample.Unknown && !s.importing { // an imported sample is rarely the last one
 			blocks = append(blocks, ser.carry(ser.bucket(now))...)
 		}
 		if c, ok := ser.entry.Missing(ser.pv, s.shardJournal.Shard, blocks); ok {

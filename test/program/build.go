@@ -11,6 +11,9 @@ import (
 // varve is the path of the binary. Main sets it before any test runs.
 var varve string
 
+// Path returns the path of the binary.
+func Path() string { return varve }
+
 // Main builds the program, runs the tests of a package and returns the exit code.
 func Main(m *testing.M) int {
 	if varve = os.Getenv("VARVE_BIN"); varve != "" {

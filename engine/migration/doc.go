@@ -1,0 +1,14 @@
+// Package migration stores the samples of another archive in this one:
+//
+//	directory ─▶ Scan ─▶ files by PV, in order of time ─▶ pbfile.Reader ─▶ batches of samples
+//	                                                                           │
+//	                        samples that the archive has ◀── query.Reader ── compare
+//	                                                                           │ others
+//	                                         Report ◀── seal.Importer ◀────────┘
+//
+// The archive is a set of samples, so an import can be interrupted at any moment and repeated: a
+// sample that the archive has is not stored again. A batch is durable before the next one is read.
+// Memory holds the names of the files, and a batch for each PV that is being imported.
+//
+// The archive must have no other writer meanwhile: see seal.Importer.
+package migration

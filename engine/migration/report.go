@@ -1,0 +1,55 @@
+package migration
+
+import (
+	"time"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// maxProblems bounds how many problems of a PV a report has. All of them are counted.
+const maxProblems = 100
+
+// Report says what became of the samples of a PV.
+type Report struct {
+	PV string `json:"pv"`
+	// Read is the number of samples that were read. Each is stored, was in the archive before, or
+	// is older than the retention of the PV.
+	Read    uint64 `json:"read"`
+	Stored  uint64 `json:"stored"`
+	Present uint64 `json:"present"`
+	Expired uint64 `json:"expired"`
+	// Damaged is the number of lines and files that could not be read, and Problems names the first
+	// of them.
+	Damaged  uint64    `json:"damaged"`
+	Problems []Problem `json:"problems,omitempty"`
+	// First and Last are the times of the first and the last sample that was read.
+	First time.Time `json:"first,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
+	// Error says why the import of the PV ended early.
+	Error string `json:"error,omitempty"`
+}
+
+// Problem is a line, or a file from a line on, that was not read.
+type Problem struct {
+	File   string `json:"file"`
+	Offset int64  `json:"offset"`
+	Reason string `json:"reason"`
+}
+
+func (r *Report) problem(file string, offset int64, err error) {
+	if r.Damaged++; len(r.Problems) < maxProblems {
+		r.Problems = append(r.Problems, Problem{file, offset, err.Error()})
+	}
+}
+
+// count counts the samples of a run, which is sorted.
+func (r *Report) count(run *sample.Run) {
+	n := run.Len()
+	r.Read += uint64(n)
+	if first := time.Unix(0, run.Times[0]).UTC(); r.First.IsZero() || first.Before(r.First) {
+		r.First = first
+	}
+	if last := time.Unix(0, run.Times[n-1]).UTC(); last.After(r.Last) {
+		r.Last = last
+	}
+}
