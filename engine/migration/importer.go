@@ -62,8 +62,9 @@ type one struct {
 	name   string // canonical
 	report *Report
 	out    *seal.Importer
-	known  bool  // the archive has samples of the PV from before the import
-	last   int64 // time of the latest sample that was imported
+	known  bool           // the archive has samples of the PV from before the import
+	last   int64          // time of the latest sample that was imported
+	marks  []store.PVMark // of the batch that is read
 }
 
 // Import imports the files of a PV, which must be in order of time. The report is valid after an
@@ -107,6 +108,7 @@ func (o *one) file(ctx context.Context, f *File) error {
 	r := pbfile.NewReader(in)
 	r.Within = f.Name.Partition
 	r.Problem = func(p pbfile.Problem) { o.report.problem(f.Path, p.Offset, p.Err) }
+	r.Change = o.change
 	h, err := r.Header()
 	if err != nil {
 		o.report.problem(f.Path, 0, err)
@@ -119,6 +121,9 @@ func (o *one) file(ctx context.Context, f *File) error {
 		at, err := r.Offset(), r.Read(run, batch)
 		if run.Len() > 0 {
 			if err := o.store(ctx, run); err != nil {
+				return err
+			}
+			if err := o.putMarks(ctx); err != nil {
 				return err
 			}
 		}

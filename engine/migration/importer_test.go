@@ -1,0 +1,87 @@
+package migration
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store/pebble"
+)
+
+// header is the first line of a file of float32 samples of PV A:B in 2026.
+const header = "\x08\x02\x12\x03A:B\x18\xea\x0f\n"
+
+// event returns the line of a sample with the value 1, at a second below 128 of the year.
+func event(second byte, fields string) string {
+	msg := "\x08" + string(rune(second)) + "\x10\x00\x1d\x00\x00\x80\x3f" + fields
+	return strings.NewReplacer("\x1b", "\x1b\x01", "\n", "\x1b\x02", "\r", "\x1b\x03").Replace(msg) + "\n"
+}
+
+// field returns a field of a sample.
+func field(name, value string) string {
+	size := 4 + len(name) + len(value)
+	return "\x3a" + string(rune(size)) + "\n" + string(rune(len(name))) + name + "\x12" + string(rune(len(value))) + value
+}
+
+// TestImportsDisconnectsAsMarks also imports a second time, which must change nothing.
+func TestImportsDisconnectsAsMarks(t *testing.T) {
+	dir := t.TempDir()
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	file := header + event(1, "") + event(90, field("cnxlostepsecs", "1767225604")+field("cnxregainedepsecs", "1767225680")) +
+		event(91, field("cnxlostepsecs", "0")+field("EGU", "mA"))
+	for name, text := range map[string]string{"A/B:2026.pb": file, "A/C:2026.pb": file, "x.txt": ""} {
+		if err := os.MkdirAll(filepath.Join(dir, "A"), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := Scan(t.Context(), dir, func(string) bool { return true })
+	if err != nil || len(tree.Skipped) != 2 || len(tree.Files["A:B"]) != 1 {
+		t.Fatalf("%+v, %v", tree, err)
+	}
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for range 2 {
+		r, err := NewImporter(Options{Store: st, Shards: 4, Log: slog.New(slog.DiscardHandler)}).Import(t.Context(), "A:B", tree.Files["A:B"])
+		if err != nil || r.Read != 3 || r.Stored+r.Present != 3 || r.Damaged > 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		var got []int64
+		for m, err := range st.Marks(t.Context(), "A:B", query.Earliest, query.Latest) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, m.Time/1e9-start, int64(m.Kind))
+		}
+		if len(got) != 4 || got[0] != 4 || got[1] != int64(sample.Disconnected) || got[2] != 80 || got[3] != int64(sample.Connected) {
+			t.Errorf("marks at %v", got)
+		}
+	}
+}
+
+// TestMarkPresent compares samples of equal times.
+func TestMarkPresent(t *testing.T) {
+	run, has := &sample.Run{Type: sample.Int32}, &sample.Run{Type: sample.Int32}
+	for _, v := range []uint64{1, 2, 3} {
+		run.Append(&sample.Sample{Time: 5, Word: v})
+	}
+	run.Append(&sample.Sample{Time: 6, Word: 3})
+	has.Append(&sample.Sample{Time: 4, Word: 1})
+	has.Append(&sample.Sample{Time: 5, Word: 2})
+	has.Append(&sample.Sample{Time: 6, Word: 4})
+	present := make([]bool, run.Len())
+	markPresent(present, run, has, 0)
+	if present[0] || !present[1] || present[2] || present[3] {
+		t.Errorf("present are %v", present)
+	}
+}
