@@ -137,7 +137,7 @@ func (a account) samples() (n int) {
 // leap year, all partitions, damaged lines, and files that are being written, twice.
 func TestImportsWhatTheApplianceStored(t *testing.T) {
 	files, archive := t.TempDir(), t.TempDir()
-	want := generate(t, files, 14, 300)
+	want := generate(t, files, 14, 100)
 	out := runImport(t, files, archive)
 	if !strings.Contains(out, strconv.Itoa(want.samples())+" stored, 0 in the archive before") {
 		t.Errorf("the first import of %d samples prints %s", want.samples(), out)
