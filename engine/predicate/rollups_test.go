@@ -3,8 +3,10 @@ package predicate
 import (
 	"context"
 	"iter"
+	"maps"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,21 +14,28 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// counting counts the blocks that are read.
+// counting counts the blocks that are read. Readers read ahead, so it is safe for concurrent use.
 type counting struct {
 	store.Store
+	mu     sync.Mutex
 	blocks map[string]int
 }
 
-func (c *counting) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error) {
+func (c *counting) count(pv string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.blocks[pv]++
+}
+
+func (c *counting) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error) {
+	c.count(pv)
 	return c.Store.LastBlock(ctx, pv, b, at)
 }
 
 func (c *counting) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		for blk, err := range c.Store.Blocks(ctx, pv, b, from, to) {
-			c.blocks[pv]++
+			c.count(pv)
 			if !yield(blk, err) {
 				return
 			}
@@ -56,10 +65,13 @@ func TestRollupsSaveReadingBlocks(t *testing.T) {
 	const text = "B > 10 and not severity(B) = INVALID"
 	from, to := base, base+hours*3600*second-1
 	read := func() (blocks map[string]int, all []Interval, samples []string) {
-		c := &counting{a.st, map[string]int{}}
+		c := &counting{Store: a.st, blocks: map[string]int{}}
 		a.reader.Store = c
 		defer func() { a.reader.Store = a.st }()
-		return c.blocks, a.intervals(text, from, to), a.filtered(text, "X", from, to)
+		all, samples = a.intervals(text, from, to), a.filtered(text, "X", from, to)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return maps.Clone(c.blocks), all, samples
 	}
 	allBlocks, want, wantSamples := read()
 	a.rollUp("B", store.LevelOf(time.Minute, store.Forever))
