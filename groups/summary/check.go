@@ -1,12 +1,14 @@
 package summary
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
 	"varve.dev/varve/api/v1alpha1"
@@ -27,7 +29,12 @@ const maxWarnings = 20
 // Check checks the manifest of one ArchiveGroup as a cluster does. provider is the default provider of
 // the archive.
 func Check(text []byte, provider v1alpha1.Provider) overview.Checked {
-	out := overview.Checked{Errors: []overview.Finding{}, Warnings: []string{}, Manifest: canonical(text)}
+	out := overview.Checked{Errors: []overview.Finding{}, Warnings: []string{}}
+	if err := expands(text); err != nil {
+		out.Errors = append(out.Errors, overview.Finding{Error: err.Error()})
+		return out
+	}
+	out.Manifest = canonical(text)
 	r := manifest.Parse(source, text)
 	for _, err := range r.Errors {
 		out.Errors = append(out.Errors, finding(err))
@@ -52,6 +59,43 @@ func Check(text []byte, provider v1alpha1.Provider) overview.Checked {
 	}
 	out.Group = &described
 	return out
+}
+
+// maxDocuments is the number of YAML documents in a manifest. A file often begins with "---".
+const maxDocuments = 2
+
+// expands returns an error for a text that could become much larger while it is decoded: one with
+// aliases, or with many documents. The text comes from anybody who may read the archive.
+func expands(text []byte) error {
+	separators := bytes.Count(text, []byte("\n---"))
+	if bytes.HasPrefix(text, []byte("---")) {
+		separators++
+	}
+	if separators > maxDocuments {
+		return fmt.Errorf("the text has %d lines that begin with ---, and must have one ArchiveGroup", separators)
+	}
+	for d := yamlv3.NewDecoder(bytes.NewReader(text)); ; {
+		var n yamlv3.Node
+		if err := d.Decode(&n); err != nil {
+			return nil // the end, or an error that the check describes with its line
+		}
+		if a := alias(&n); a != nil {
+			return fmt.Errorf("line %d: aliases such as *%.100s are not accepted here; write the value again", a.Line, a.Value)
+		}
+	}
+}
+
+// alias returns an alias in a node, or nil.
+func alias(n *yamlv3.Node) *yamlv3.Node {
+	if n.Kind == yamlv3.AliasNode {
+		return n
+	}
+	for _, c := range n.Content {
+		if a := alias(c); a != nil {
+			return a
+		}
+	}
+	return nil
 }
 
 // finding returns where and why a manifest is wrong.

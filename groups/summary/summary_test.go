@@ -49,6 +49,22 @@ func equal(a, b *overview.Settings) bool {
 		a.Paused == b.Paused && a.OnDelete == b.OnDelete && a.Channels == b.Channels && a.Own == b.Own
 }
 
+// TestCheckRefusesWhatGrows checks that a text of 1 MiB cannot take much more memory: neither one whose
+// aliases repeat a large value, nor one with very many documents.
+func TestCheckRefusesWhatGrows(t *testing.T) {
+	for text, want := range map[string]string{
+		head + "  x: [&a " + strings.Repeat("b", 500_000) + strings.Repeat(", *a", 100_000) + "]\n": "line 6: aliases such as *a are not accepted here",
+		strings.Repeat("---\na\n", 150_000): "the text has 150000 lines that begin with ---",
+	} {
+		if got := Check([]byte(text), ""); len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Error, want) {
+			t.Errorf("%.200q: %.300v, want %s", text, got.Errors, want)
+		}
+	}
+	if got := Check([]byte("---\n"+head), ""); len(got.Errors) != 0 {
+		t.Errorf("a text that begins with --- has the errors %v", got.Errors)
+	}
+}
+
 // TestCheckNamesTheField checks that errors name the field and the line, and say what would be right.
 func TestCheckNamesTheField(t *testing.T) {
 	for spec, want := range map[string]overview.Finding{
