@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/request"
 )
@@ -153,7 +152,7 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) filtered(ctx context.Context, q url.Values, match request.Matcher) iter.Seq2[capture.Status, error] {
 	if q.Has("name") {
 		return func(yield func(capture.Status, error) bool) {
-			s, captured, err := h.engine.Status(ctx, pvname.Canonical(q.Get("name")))
+			s, captured, err := h.engine.Status(ctx, q.Get("name"))
 			if captured || err != nil {
 				yield(s, err)
 			}

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 )
 
@@ -23,7 +22,7 @@ func requestOf(v url.Values) (q query.RecentRequest, err error) {
 	if len(v["pv"]) != 1 || v.Get("pv") == "" {
 		return q, fmt.Errorf("parameter pv: exactly one name of a PV is required")
 	}
-	q.PV = pvname.Canonical(v.Get("pv"))
+	q.PV = v.Get("pv") // as it is: the retrieval pod has checked who may read this name
 	for name, at := range map[string]*int64{"from": &q.From, "to": &q.To} {
 		if *at, err = strconv.ParseInt(v.Get(name), 10, 64); err != nil {
 			return q, fmt.Errorf("parameter %s: %q is not a time in ns since 1970", name, v.Get(name))

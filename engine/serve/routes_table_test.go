@@ -28,7 +28,7 @@ var nativeRoutes = []route{
 	{"GET /api/v1/samples", []string{
 		"/api/v1/samples?pv=%s" + newYearsEve, "/api/v1/samples?pv=%s&format=csv" + newYearsEve, "/api/v1/samples?pv=PUBLIC:X&pv=%s&align=1m" + newYearsEve,
 		"/api/v1/samples?pv=%s&points=10" + newYearsEve, "/api/v1/samples?pv=PUBLIC:X&where=%s%%3E1" + newYearsEve, "/api/v1/samples?group=ns/secret" + newYearsEve,
-		"/api/v1/samples?pv=%s.VAL" + newYearsEve, "/api/v1/samples?pv=ca://%s" + newYearsEve, "/api/v1/samples?pv=%s.DESC" + newYearsEve,
+		"/api/v1/samples?pv=%s.VAL" + newYearsEve, "/api/v1/samples?pv=ca://%s" + newYearsEve, "/api/v1/samples?pv=ca://ca://%s" + newYearsEve, "/api/v1/samples?pv=ca://%%20%s" + newYearsEve, "/api/v1/samples?pv=%s.DESC" + newYearsEve,
 	}},
 	{"GET /api/v1/intervals", []string{"/api/v1/intervals?where=%s%%3E1" + newYearsEve}},
 	{"GET /api/v1/snapshot", []string{"/api/v1/snapshot?pv=%s", "/api/v1/snapshot?pv=%s&at=2026-01-01T00:00:05Z", "/api/v1/snapshot?group=ns/secret"}},

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/serve/request"
 )
 
@@ -261,6 +262,12 @@ func parseRule(n node) (r Rule, err error) {
 		return r, err
 	}
 	for i, text := range r.PVs {
+		if request.IsGlob(text) && pvname.Canonical(text) != text {
+			return r, list.errorf("element %d: no name of a PV matches %q; write %q", i, text, pvname.Canonical(text))
+		}
+		if strings.HasSuffix(text, ".*") {
+			return r, list.errorf("element %d: %q names only fields of records; a rule for a record, such as %q, holds for its fields, too", i, text, strings.TrimSuffix(text, ".*")+"*")
+		}
 		if !request.IsGlob(text) && strings.ContainsRune(":-_/.", rune(text[len(text)-1])) {
 			return r, list.errorf("element %d: %q is one PV; write %q for all PVs that begin so", i, text, text+"*")
 		}

@@ -98,10 +98,14 @@ func (r *rules) view(id *Identity) view {
 }
 
 // sees reports whether a PV is visible: a rule that names it grants it, or no rule names it and the
-// identity is one of the others.
+// identity is one of the others. Names that are not canonical are of no PV: rules do not match them,
+// and nothing behind may make another name of them.
 func (v *view) sees(pv string) bool {
 	if v.all || v.rules == nil {
 		return v.all
+	}
+	if pvname.Canonical(pv) != pv {
+		return false
 	}
 	record, named := pvname.Record(pv), false
 	for i := range v.rules.list {
