@@ -283,6 +283,20 @@ func TestPasswordsAreTokens(t *testing.T) {
 	}
 }
 
+// TestForeignPagesCannotPost checks that a web page of another site cannot make a browser send a body.
+func TestForeignPagesCannotPost(t *testing.T) {
+	r := newRig(t)
+	for site, want := range map[string]int{"cross-site": http.StatusForbidden, "same-origin": http.StatusOK, "": http.StatusOK} {
+		headers := []string{"Content-Type", "text/plain"}
+		if site != "" {
+			headers = append(headers, "Sec-Fetch-Site", site)
+		}
+		if res, text, err := r.do(http.MethodPost, "/mgmt/bpl/archivedPVs", "A", headers...); err != nil || res.StatusCode != want {
+			t.Errorf("%s: %v, %d %s, want %d", site, err, res.StatusCode, text, want)
+		}
+	}
+}
+
 // TestHostsAndOrigins checks which hosts and web pages may read.
 func TestHostsAndOrigins(t *testing.T) {
 	g := newGuarded(t, "access: [{anonymous: {}}]\nhosts: [archive.lab.org]\norigins: ['https://grafana.lab.org']\n")

@@ -23,6 +23,12 @@ func protectBrowsers(next http.Handler) http.Handler {
 	})
 }
 
+// refuseForeignPosts refuses requests with a body that a web page of another origin makes a browser send.
+// Such a page could not read the answer, but make the archive work.
+func refuseForeignPosts(next http.Handler) http.Handler {
+	return http.NewCrossOriginProtection().Handler(next)
+}
+
 // allowOrigins lets web pages of other origins read the archive from a browser: those of the access
 // file, or all if there is none.
 func (c *Config) allowOrigins(next http.Handler) http.Handler {

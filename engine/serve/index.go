@@ -30,7 +30,7 @@ const page = `<!doctype html>
 </ul>
 <h2>Data</h2>
 <ul>
-<li><a href="/api/v1/openapi.json">/api/v1/openapi.json</a>: a description of /api/v1 for programs
+<li><a href="../api/v1/openapi.json">/api/v1/openapi.json</a>: a description of /api/v1 for programs
 <li>/api/v1/samples?pv=NAME&amp;from=2026-01-31T12:00:00Z&amp;to=2026-01-31T13:00:00Z
 <li>/api/v1/samples?pv=NAME&amp;pv=NAME&amp;from=&amp;to=&amp;align=1s&amp;fill=last, mean or linear: a table with common times
 <li>/api/v1/samples?pv=NAME&amp;from=&amp;to=&amp;where=OTHER&gt;0.5: the samples while a condition holds
