@@ -60,7 +60,8 @@ func (s *summary) mean() float64 {
 	return s.all.Mean
 }
 
-// spread returns the standard deviation of numbers, or NaN. What rounding makes of equal numbers is 0.
+// spread returns the standard deviation of numbers, or NaN. It returns 0 for a deviation so small that only
+// rounding can have caused it.
 func (s *summary) spread() float64 {
 	m := s.mean()
 	if math.IsNaN(m) || math.IsNaN(s.all.Std) || math.IsInf(s.all.Std, 0) {

@@ -75,7 +75,8 @@ func TestGroupForm(t *testing.T) {
 	p.text(".yaml", "raw: 91d")
 }
 
-// TestGroupPatch changes a group by the form, with the keyboard only. What the form does not show stays.
+// TestGroupPatch changes a group in the form, with the keyboard only. The patch leaves the fields that the form
+// does not show as they are.
 func TestGroupPatch(t *testing.T) {
 	a, _ := newOverview(t)
 	p := open(t, a.server.URL+"/groups?group=lab/vacuum&form=1")

@@ -6,8 +6,8 @@
 //	Sources: engines, shards, ───┘   all clients    └──▶ /api/v1/losses ◀── marks
 //	         moves, groups                               /api/v1/groups/check ◀── a manifest
 //
-// What a process does not know is absent from an answer, and the member unknown says why. A figure is
-// never 0 for that reason. The programs that serve an archive supply Sources: a process that captures
+// If a process does not know a figure, its answer leaves the figure out, and the member unknown says why.
+// It never says 0 instead. The programs that serve an archive supply Sources: a process that captures
 // knows itself, and a retrieval pod of a cluster asks the engines and the API server.
 //
 // A census visits every channel. So it is made at most once in a while for all clients, and its

@@ -14,7 +14,7 @@ import (
 )
 
 // Describe implements store.Describer. It reads from every node of the datacenter the disk space of
-// the tables, without memtables. What a node does not answer is missing from the description.
+// the tables, without memtables. If a node does not answer, the description lacks its figures.
 func (s *Store) Describe(ctx context.Context) (store.Description, error) {
 	d := store.Description{Kind: "Cassandra", Where: fmt.Sprintf("keyspace %s in datacenter %s", s.cfg.Keyspace, s.cfg.Datacenter)}
 	var hosts []*gocql.HostInfo
