@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -31,6 +30,7 @@ import (
 	"varve.dev/varve/ioc"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/cassandra"
+	"varve.dev/varve/test/freeport"
 )
 
 func TestMain(m *testing.M) { cassandra.Main(m) }
@@ -86,18 +86,23 @@ func newSite(t *testing.T, storage storageOptions) *site {
 	for i := range 50 {
 		p.pvs = append(p.pvs, fmt.Sprintf("SIM:RAMP:%04d", i))
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	p.port, err = freeport.Find("0.0.0.0") // a port that no client takes, before the pods listen on it
 	p.Expect(err).NotTo(HaveOccurred())
-	p.port = l.Addr().(*net.TCPAddr).Port
-	p.Expect(l.Close()).To(Succeed())
 	return p
 }
 
-// background runs f until stop is called or the test ends. stop returns the error of f.
+// background runs f until stop is called or the test ends. stop returns the error of f. An f that
+// ends by itself fails the test.
 func (p *site) background(f func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- f(ctx) }()
+	go func() {
+		err := f(ctx)
+		if ctx.Err() == nil {
+			p.t.Errorf("a part of the site ended by itself: %v", err)
+		}
+		ended <- err
+	}()
 	stopped, result := false, error(nil)
 	stop = func() error {
 		cancel()

@@ -160,6 +160,31 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 	}, server)
 }
 
+// A server replaces the first update of a channel by a frame of a wrong length. Everything that it
+// sends later seems to belong to this frame.
+func TestChannelMissesItsFirstUpdatesInAFrameThatDoesNotEnd(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.override = func(s *session, h *proto.Header, _ []byte) bool {
+		first := h.Command == proto.CmdEventAdd && len(server.sessions) == 1
+		if first {
+			s.write(proto.AppendHeader(nil, proto.Header{
+				Command: proto.CmdEventAdd, Type: uint16(proto.Double.In(proto.TIME)), Size: 2 << 30, Count: 1, P1: 1, P2: 1 << 20,
+			}))
+		}
+		return first
+	}
+	bubble(t, func(t *testing.T, _ *clienttest.Network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		testclock.Advance(2 * time.Second)
+		server.last().conn.Close()
+		testclock.Advance(time.Minute)
+		if got := r.Suspects(); len(got) != 1 || !r.Up || len(r.Samples) != 1 {
+			t.Errorf("suspected losses %v, calls %v", got, r.Calls())
+		}
+	}, server)
+}
+
 func TestArrayLargerThanTheReadBufferIsDelivered(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.elements = 1 << 17

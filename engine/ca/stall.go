@@ -7,12 +7,13 @@ import "time"
 const activeSpan = 10 * time.Second
 
 // findSuspects sets c.suspects to the slots that had an update after a time, or in the
-// activeSpan before it.
+// activeSpan before it. It includes the slots that have had no update yet, because the server
+// sends the first one at once.
 func (c *circuit) findSuspects(at time.Time) {
 	from := c.checks.Second(at.Add(-activeSpan))
 	c.suspects = c.suspects[:0]
 	for i := range c.slots {
-		if s := &c.slots[i]; s.state == slotOpen && s.seen >= from {
+		if s := &c.slots[i]; s.state == slotOpen && (s.seen == 0 || s.seen >= from) {
 			c.suspects = append(c.suspects, uint32(i))
 		}
 	}
@@ -44,7 +45,7 @@ func (c *circuit) reportLoss(now time.Time) {
 	}
 }
 
-// reportStallSince reports a stall to the channels that were active when it began.
+// reportStallSince reports a stall to the channels that may have missed updates since it began.
 func (c *circuit) reportStallSince(from, to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,6 +36,7 @@ import (
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/groups/channellist"
+	"varve.dev/varve/test/freeport"
 )
 
 // fakeEngine holds one sample of each of its PVs, under its own writer ID.
@@ -122,14 +123,13 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// freePort returns a port that is free at the first loopback addresses.
+// freePort returns a port that is free at all loopback addresses.
 func freePort(t *testing.T) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Find("0.0.0.0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // engine starts an engine with a pod that has a separate address.
