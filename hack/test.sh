@@ -40,7 +40,22 @@ free_gib() {
   echo $(((disk < memory ? disk : memory) / 1024 / 1024))
 }
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+# free_ports prints a number of free ports. They are below the range from which the kernel chooses
+# the ports of clients, so that no client takes one before Cassandra listens on it (see test/freeport).
+free_ports() {
+  python3 - "$1" <<'END'
+import random, socket, sys
+held = []
+while len(held) < int(sys.argv[1]):
+    s = socket.socket()
+    try:
+        s.bind(("127.0.0.1", random.randrange(10000, 32768)))
+    except OSError:
+        continue
+    held.append(s)
+print(*(s.getsockname()[1] for s in held))
+END
+}
 
 # Tests write many small files, and wait until each file is on disk. If there is enough memory,
 # their files are in memory instead. Programs stay on disk, because the file system in memory may
@@ -62,7 +77,7 @@ fi
 if needs varve.dev/varve/test/cassandra && [[ -z ${VARVE_TEST_CASSANDRA:-} ]]; then
   CASSANDRA_DIR=$directory/cassandra
   mkdir "$CASSANDRA_DIR"
-  CASSANDRA_PORT=$(free_port) CASSANDRA_STORAGE_PORT=$(free_port) CASSANDRA_JMX_PORT=$(free_port)
+  read -r CASSANDRA_PORT CASSANDRA_STORAGE_PORT CASSANDRA_JMX_PORT < <(free_ports 3)
   # The process is too short-lived for the optimising compiler to pay off.
   CASSANDRA_JAVA=-XX:TieredStopAtLevel=1
   server=(env CASSANDRA_DIR="$CASSANDRA_DIR" CASSANDRA_PORT="$CASSANDRA_PORT"
