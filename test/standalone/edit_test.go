@@ -17,9 +17,8 @@ func TestEditConverges(t *testing.T) {
 	p := newFixture(t, 20)
 	p.write(t, "part-0", program.Group("edited", "", p.pvs[:5]...))
 	p.write(t, "other", program.Group("other", "", p.pvs[15:]...))
-	begin := time.Now()
 	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir())
-	a.AwaitConnected(10)
+	begin := a.AwaitSamples(10)
 	e := &editor{t: t, fixture: p, Archiver: a, begin: begin}
 
 	e.edit("a PV is added", program.Group("edited", "", p.pvs[:6]...), func(c map[string]archive.Channel) bool {

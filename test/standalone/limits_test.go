@@ -40,9 +40,8 @@ func TestHostileRequests(t *testing.T) {
 	ioc := epics.StartIOC(t, records.String())
 	groups := t.TempDir()
 	program.WriteGroup(t, groups, "all", program.Group("all", "", all...))
-	begin := time.Now()
 	a := program.Standalone(t, ioc.ClientEnv(), "-f", groups, "--data", t.TempDir(), "--memory", "128Mi")
-	a.AwaitSamples(len(all))
+	begin := a.AwaitSamples(len(all))
 	a.GoOn(5 * time.Second) // arrays
 
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)

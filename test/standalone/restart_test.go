@@ -36,7 +36,9 @@ func TestIOCRestart(t *testing.T) {
 }
 
 // checkRuns fails the test unless the archive has all steps of each run of the IOC. Each time
-// in restarts lies between two runs.
+// in restarts lies between two runs. The steps after the first sample of a run may be missing:
+// EPICS base sends a new subscription the current value, and only then enables its updates
+// (event_add_action in rsrv/camessage.c), so that it loses a change in between.
 func checkRuns(t *testing.T, pv string, events []archive.Event, restarts []time.Time) {
 	t.Helper()
 	for i := 0; i <= len(restarts); i++ {
@@ -48,7 +50,7 @@ func checkRuns(t *testing.T, pv string, events []archive.Event, restarts []time.
 			t.Errorf("%s: %d samples in run %d of the IOC", pv, n, i)
 			return
 		}
-		for _, h := range holes(t, pv, events[:n]) {
+		for _, h := range holes(t, pv, events[1:n]) {
 			t.Errorf("%s: %v in run %d of the IOC", pv, h, i)
 		}
 		events = events[n:]

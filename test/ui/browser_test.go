@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -127,13 +129,25 @@ func (p *page) run(actions ...chromedp.Action) {
 // wait waits until an expression is true.
 func (p *page) wait(expression string) {
 	p.t.Helper()
-	err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(20*time.Millisecond)))
+	poll := chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(20*time.Millisecond))
+	err := chromedp.Run(p.ctx, poll)
+	for isNavigation(err) {
+		err = chromedp.Run(p.ctx, poll)
+	}
 	if err != nil {
 		var text string
 		_ = chromedp.Run(p.ctx, chromedp.Evaluate(`document.querySelector(".page")?.outerHTML.slice(0, 3000) ?? document.documentElement.outerHTML`, &text))
 		p.shoot("failure")
 		p.t.Fatalf("waiting for %s: %v; the page is %s", expression, err, text)
 	}
+}
+
+// isNavigation reports whether an expression could not be evaluated because the browser replaced the
+// page by another one at this moment.
+func isNavigation(err error) bool {
+	var refused *cdproto.Error
+	return errors.As(err, &refused) &&
+		(strings.Contains(refused.Message, "Cannot find context") || strings.Contains(refused.Message, "Execution context was destroyed"))
 }
 
 // ready waits until the page shows all data of its range.
