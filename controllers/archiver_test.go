@@ -54,7 +54,7 @@ var _ = Describe("The archiver reconciler", func() {
 			"PodDisruptionBudget main-engine", "PodDisruptionBudget main-retrieval",
 			"Role main-engine", "Role main-retrieval",
 			"RoleBinding main-engine", "RoleBinding main-retrieval",
-			"Service main-engine", "Service main-retrieval",
+			"Service main-engine", "Service main-retrieval", "Service main-retrieval-metrics",
 			"ServiceAccount main-engine", "ServiceAccount main-retrieval",
 		}
 		Eventually(func() []string { return names(childrenOf(ctx, namespace)) }).Should(Equal(want))

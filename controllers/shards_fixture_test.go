@@ -238,7 +238,7 @@ func (p *shardsFixture) removePod(ctx context.Context, name string) {
 }
 
 // fetch returns the report of the engine at an IP address.
-func (p *shardsFixture) fetch(_ context.Context, ip string) (*report.Report, error) {
+func (p *shardsFixture) fetch(_ context.Context, ip string, _ int32) (*report.Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, e := range p.engines {

@@ -7,8 +7,15 @@ package report
 
 import "time"
 
-// Path is the path of the report on an engine's HTTP port.
+// Path is the path of the report on an engine's internal port.
 const Path = "/internal/report"
+
+// PortName is the name of the internal port in the containers of engines. A container without such a
+// port has Port: older operators gave engines a single port.
+const (
+	PortName = "internal"
+	Port     = 17665
+)
 
 // Report is the state of one engine.
 type Report struct {

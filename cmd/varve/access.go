@@ -79,6 +79,31 @@ func (o *accessOptions) open(reg prometheus.Registerer, log *slog.Logger, review
 	return g, nil
 }
 
+// errAuditAlone is returned by the commands of pods.
+var errAuditAlone = errors.New("--audit: it needs --access, which says who the readers are; the file may have access: [{anonymous: {}}]")
+
+// openGate reads the access file of a pod into g. Without one, everybody who reaches the pod may read
+// everything.
+func (r *resources) openGate(g *gate, o *accessOptions, c *clusterOptions, cfg *serve.Config) error {
+	if o.file == "" {
+		return nil
+	}
+	cluster, err := clusterConfig(c.kubeconfig)
+	if err != nil {
+		return err
+	}
+	review, err := reviewer(cluster)
+	if err != nil {
+		return err
+	}
+	if *g, err = o.open(cfg.Registerer, cfg.Log, review); err != nil {
+		return err
+	}
+	g.configure(cfg)
+	r.listener, err = g.secure(r.listener, cfg.Log)
+	return err
+}
+
 // configure sets the fields of a server's configuration.
 func (g *gate) configure(cfg *serve.Config) { cfg.Access, cfg.Audit = g.access, g.log }
 

@@ -30,7 +30,9 @@ type engineOptions struct {
 	clusterOptions
 	pipelineOptions
 	name, listen, state string
+	internal, metrics   string
 	retrieval           bool
+	access              accessOptions
 	drainTimeout        time.Duration
 	log                 *slog.Logger
 }
@@ -77,6 +79,9 @@ On SIGTERM the engine hands its shards over to other engines before it exits.`,
 	o.clusterOptions.add(f)
 	f.StringVar(&o.name, "name", "", "name of the engine, which is the name of its pod (required)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
+	f.StringVar(&o.internal, "internal-listen", "", "address of a port of its own for the paths below /internal (default: --listen serves them)")
+	addMetricsListen(f, &o.metrics)
+	o.access.add(f)
 	f.StringVar(&o.state, "state", "", "directory that keeps the assignment across restarts of the container (default: none)")
 	f.BoolVar(&o.retrieval, "retrieval", false, "also serve the read APIs")
 	f.DurationVar(&o.drainTimeout, "drain-timeout", 270*time.Second, "maximum time to hand over shards after SIGTERM")
@@ -95,7 +100,24 @@ func (o *engineOptions) check() error {
 	if o.drainTimeout < 0 {
 		return fmt.Errorf("--drain-timeout: %v is negative", o.drainTimeout)
 	}
+	if err := o.checkAccess(); err != nil {
+		return err
+	}
 	return o.pipelineOptions.check()
+}
+
+// checkAccess checks the flags that decide who may read. The operator and other pods send no
+// credentials, so /internal needs another port than the readers.
+func (o *engineOptions) checkAccess() error {
+	switch {
+	case o.access.audit != "" && o.access.file == "":
+		return errAuditAlone
+	case o.access.file != "" && !o.retrieval:
+		return errors.New("--access: it needs --retrieval, because an engine without it serves no read APIs")
+	case o.access.file != "" && o.internal == "":
+		return errors.New("--access: it needs --internal-listen, because the operator sends no credentials to /internal")
+	}
+	return nil
 }
 
 // enginePod is an engine with its agent.
@@ -104,6 +126,7 @@ type enginePod struct {
 	resources
 	engine  *engine.Engine
 	agent   *agent.Agent
+	gate    gate
 	handler http.Handler
 }
 
@@ -116,6 +139,7 @@ func openEngine(o *engineOptions) (_ *enginePod, err error) {
 	defer func() {
 		if err != nil {
 			p.release(o.log)
+			p.gate.close(o.log)
 		}
 	}()
 	reg := newRegistry()
@@ -137,13 +161,19 @@ func openEngine(o *engineOptions) (_ *enginePod, err error) {
 
 // serve creates the HTTP handler.
 func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
+	internal := func(mux *http.ServeMux) {
+		mux.Handle("GET "+report.Path, p.agent)
+		peer.NewHandler(p.engine, p.engine.Busy, reg).Register(mux)
+	}
 	cfg := &serve.Config{
-		Extra: func(mux *http.ServeMux) {
-			mux.Handle("GET "+report.Path, p.agent)
-			peer.NewHandler(p.engine, p.engine.Busy, reg).Register(mux)
-		},
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg), Ready: p.agent.Ready, Warnings: p.engine.Capture().Problems,
 		Version: version(), Now: time.Now, Log: p.opts.log,
+	}
+	if err := p.bindMetrics(p.opts.metrics, cfg); err != nil {
+		return err
+	}
+	if err := p.serveInternal(cfg, internal); err != nil {
+		return err
 	}
 	if p.opts.retrieval {
 		cfg.Reader = &query.Reader{
@@ -156,17 +186,38 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 			Engines: func(context.Context) overview.Fleet { return fleetOfOne(p.engine, p.opts.name, started) },
 			Check:   func(text []byte) overview.Checked { return summary.Check(text, "") },
 		}
+		if err := p.openGate(&p.gate, &p.opts.access, &p.opts.clusterOptions, cfg); err != nil {
+			return err
+		}
 	}
 	p.handler, err = serve.New(cfg)
 	return err
 }
 
+// serveInternal adds the paths below /internal to the port of --internal-listen, or to that of --listen.
+func (p *enginePod) serveInternal(cfg *serve.Config, internal func(*http.ServeMux)) error {
+	if p.opts.internal == "" {
+		cfg.Extra = internal
+		return nil
+	}
+	own := *cfg
+	own.Extra, own.Warnings = internal, nil // warnings may name PVs
+	handler, err := serve.New(&own)
+	if err != nil {
+		return err
+	}
+	return p.bindSide("--internal-listen", p.opts.internal, handler)
+}
+
 // run captures until ctx ends, then hands over the shards and stops all parts in order.
 func (p *enginePod) run(ctx context.Context) error {
 	defer p.release(p.opts.log)
+	defer p.gate.close(p.opts.log)
+	defer p.gate.run()()
 	log := p.opts.log
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
+	stopSides := p.serveSides(log, fail)
 	stopHTTP := serveHTTP(p.listener, p.handler, log, fail)
 	log.Info("serving", "addr", p.listener.Addr().String(), "store", p.opts.storage.where(), "engine", p.opts.name)
 
@@ -188,6 +239,7 @@ func (p *enginePod) run(ctx context.Context) error {
 	endAgent()
 	agents.Wait()
 	stopHTTP(0, 2*time.Second)
+	stopSides()
 
 	logStopped(log, p.engine)
 	if ctx.Err() != nil {

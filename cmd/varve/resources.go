@@ -20,6 +20,7 @@ import (
 // it does not use, or could not acquire, are nil.
 type resources struct {
 	listener net.Listener
+	sides    []sidePort
 	store    store.Store
 	sources  capture.Sources
 	spool    *spool.Spool
@@ -72,6 +73,9 @@ func (r *resources) openSources(c ca.Config, p pva.Config, receive *wire.Budget,
 func (r *resources) release(log *slog.Logger) {
 	if r.listener != nil {
 		_ = r.listener.Close() // already closed if the server ran
+	}
+	for _, p := range r.sides {
+		_ = p.listener.Close()
 	}
 	for provider, source := range r.sources {
 		if source == nil {

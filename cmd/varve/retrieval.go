@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"varve.dev/varve/engine/query"
@@ -23,6 +22,7 @@ import (
 type retrievalOptions struct {
 	clusterOptions
 	listen     string
+	metrics    string
 	enginePort int
 	access     accessOptions
 	storage    storageOptions
@@ -64,8 +64,9 @@ ArchiveShards. While the API server is down, it uses the engines that it knows.`
 	f := cmd.Flags()
 	o.clusterOptions.add(f)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
+	addMetricsListen(f, &o.metrics)
 	o.access.add(f)
-	f.IntVar(&o.enginePort, "engine-port", 17665, "HTTP port of the engines")
+	f.IntVar(&o.enginePort, "engine-port", 17665, "port of the engines for the paths below /internal")
 	o.storage.addCassandra(f)
 	logs.add(cmd)
 	return cmd
@@ -82,7 +83,7 @@ func (o *retrievalOptions) check() error {
 		return errors.New("--cassandra is required: name at least one contact point")
 	}
 	if o.access.audit != "" && o.access.file == "" {
-		return errors.New("--audit: it needs --access, which says who the readers are; the file may have access: [{anonymous: {}}]")
+		return errAuditAlone
 	}
 	return nil
 }
@@ -125,32 +126,14 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: p.routing.Ready, Version: version(), Now: time.Now, Log: o.log,
 	}
-	if err = p.openGate(cfg, reg); err != nil {
+	if err = p.openGate(&p.gate, &o.access, &o.clusterOptions, cfg); err != nil {
+		return nil, err
+	}
+	if err = p.bindMetrics(o.metrics, cfg); err != nil {
 		return nil, err
 	}
 	p.handler, err = serve.New(cfg)
 	return p, err
-}
-
-// openGate reads the access file. Without one, everybody who reaches the pod may read everything.
-func (p *retrievalPod) openGate(cfg *serve.Config, reg prometheus.Registerer) error {
-	if p.opts.access.file == "" {
-		return nil
-	}
-	cluster, err := clusterConfig(p.opts.kubeconfig)
-	if err != nil {
-		return err
-	}
-	review, err := reviewer(cluster)
-	if err != nil {
-		return err
-	}
-	if p.gate, err = p.opts.access.open(reg, p.opts.log, review); err != nil {
-		return err
-	}
-	p.gate.configure(cfg)
-	p.listener, err = p.gate.secure(p.listener, p.opts.log)
-	return err
 }
 
 // run serves until ctx ends.
@@ -160,6 +143,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	defer p.gate.run()()
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
+	stopSides := p.serveSides(p.opts.log, fail)
 	stopHTTP := serveHTTP(p.listener, p.handler, p.opts.log, fail)
 	p.opts.log.Info("serving", "addr", p.listener.Addr().String(), "store", p.opts.storage.where())
 
@@ -171,6 +155,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	wg.Go(func() { p.groups.Run(asking) })
 	<-failed.Done()
 	stopHTTP(endpointDelay, 30*time.Second)
+	stopSides()
 	end()
 	wg.Wait()
 	if ctx.Err() == nil {

@@ -115,7 +115,7 @@ func noReports(in *Input) []problem {
 		return nil
 	}
 	return []problem{{v1alpha1.ReasonNoReport, fmt.Sprintf(
-		"%s ready but unreachable for the operator: check that no network policy blocks port 17665", enginesAre(n))}}
+		"%s ready but unreachable for the operator: check that no network policy blocks the port internal of the engines", enginesAre(n))}}
 }
 
 // readySince returns when a pod became ready, or now if it is not ready.

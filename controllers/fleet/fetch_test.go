@@ -6,7 +6,25 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 )
+
+// TestReportsComeFromTheInternalPort checks which port of a pod is asked, also during an upgrade from
+// engines that have a single port.
+func TestReportsComeFromTheInternalPort(t *testing.T) {
+	pod := func(ports ...corev1.ContainerPort) *corev1.Pod {
+		return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "sidecar"}, {Name: "engine", Ports: ports}}}}
+	}
+	for want, p := range map[int32]*corev1.Pod{
+		17667: pod(corev1.ContainerPort{Name: "http", ContainerPort: 17665}, corev1.ContainerPort{Name: "internal", ContainerPort: 17667}),
+		17665: pod(corev1.ContainerPort{Name: "http", ContainerPort: 17665}),
+	} {
+		if got := internalPort(p); got != want {
+			t.Errorf("%v: port %d, want %d", p.Spec.Containers, got, want)
+		}
+	}
+}
 
 func TestFetch(t *testing.T) {
 	for _, tc := range []struct {

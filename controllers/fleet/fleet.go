@@ -69,8 +69,8 @@ type Config struct {
 	API client.Reader
 	// Namespaces are the namespaces to observe. If it is empty, all namespaces are observed.
 	Namespaces []string
-	// Fetch gets the report of an engine. The default is HTTP.
-	Fetch func(ctx context.Context, podIP string) (*report.Report, error)
+	// Fetch gets the report of an engine from its internal port. The default is HTTP.
+	Fetch func(ctx context.Context, podIP string, port int32) (*report.Report, error)
 
 	Log        logr.Logger
 	Registerer prometheus.Registerer

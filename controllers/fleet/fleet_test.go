@@ -127,7 +127,7 @@ func (p *fixture) write(name string, n int) {
 	}
 }
 
-func (p *fixture) fetch(ctx context.Context, ip string) (*report.Report, error) {
+func (p *fixture) fetch(ctx context.Context, ip string, _ int32) (*report.Report, error) {
 	p.mu.Lock()
 	r := p.reports[ip]
 	p.fetching++

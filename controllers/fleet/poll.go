@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,8 +33,6 @@ const (
 	// reportSize is the largest body. The report of 4,096 shards and of 1,000 groups with
 	// 20 problematic channels each is smaller.
 	reportSize = 16 << 20
-	// reportPort is the engines' HTTP port.
-	reportPort = "17665"
 )
 
 // pollReports requests a report from each engine once.
@@ -64,7 +63,7 @@ func (f *Fleet) pollReports(ctx context.Context) {
 func (f *Fleet) pollReport(ctx context.Context, pod *corev1.Pod) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	r, err := f.cfg.Fetch(ctx, pod.Status.PodIP)
+	r, err := f.cfg.Fetch(ctx, pod.Status.PodIP, internalPort(pod))
 	if err == nil && r.Engine != pod.Name {
 		err = fmt.Errorf("%s answers as engine %q", pod.Status.PodIP, r.Engine) // the address now belongs to another pod
 	}
@@ -86,11 +85,23 @@ func (f *Fleet) pollReport(ctx context.Context, pod *corev1.Pod) {
 
 // newFetcher returns a function that gets reports by HTTP. It uses no proxy, because pods
 // are in the same cluster.
-func newFetcher() func(ctx context.Context, podIP string) (*report.Report, error) {
+func newFetcher() func(ctx context.Context, podIP string, port int32) (*report.Report, error) {
 	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: reportKept}}
-	return func(ctx context.Context, podIP string) (*report.Report, error) {
-		return fetch(ctx, c, "http://"+net.JoinHostPort(podIP, reportPort)+report.Path)
+	return func(ctx context.Context, podIP string, port int32) (*report.Report, error) {
+		return fetch(ctx, c, "http://"+net.JoinHostPort(podIP, strconv.Itoa(int(port)))+report.Path)
 	}
+}
+
+// internalPort returns the port of an engine's report.
+func internalPort(pod *corev1.Pod) int32 {
+	for i := range pod.Spec.Containers {
+		for _, p := range pod.Spec.Containers[i].Ports {
+			if p.Name == report.PortName {
+				return p.ContainerPort
+			}
+		}
+	}
+	return report.Port
 }
 
 // fetch gets and decodes a report.

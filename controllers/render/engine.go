@@ -11,6 +11,7 @@ import (
 	core "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 )
 
 // engineGraceSeconds gives an engine the time to hand over its shards.
@@ -45,7 +46,7 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	if limit := goMemory(res); limit != "" {
 		container.WithEnv(env("GOMEMLIMIT", limit))
 	}
-	probed(container)
+	probed(container, enginePorts(a)...)
 
 	template := in.template(podTemplate{
 		component: v1alpha1.ComponentEngine, settings: &settings.PodSpec, container: container, volumes: volumes,
@@ -72,14 +73,23 @@ func engineArgs(a *v1alpha1.Archiver, res corev1.ResourceRequirements) []string 
 		"--archiver=" + a.Name,
 		fmt.Sprintf("--shards=%d", a.Spec.Shards),
 		fmt.Sprintf("--listen=:%d", Port),
+		fmt.Sprintf("--metrics-listen=:%d", MetricsPort),
 		"--state=" + stateDir,
 		"--memory=" + sampleMemory(res),
 	}
 	args = append(args, logArgs(a)...)
 	if Embedded(a) {
-		args = append(args, "--retrieval")
+		args = append(args, "--retrieval", fmt.Sprintf("--internal-listen=:%d", InternalPort(a)))
 	}
 	return args
+}
+
+// enginePorts returns the ports besides that for metrics.
+func enginePorts(a *v1alpha1.Archiver) (ports []*core.ContainerPortApplyConfiguration) {
+	if Embedded(a) {
+		ports = append(ports, containerPort(PortName, Port))
+	}
+	return append(ports, containerPort(report.PortName, InternalPort(a)))
 }
 
 func logArgs(a *v1alpha1.Archiver) []string {

@@ -7,13 +7,33 @@ import (
 	meta "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 )
 
-// Port and PortName are the number and name of the HTTP port of engines and retrieval pods.
+// Ports of the pods, by number and name.
+//
+//	retrieval           http 17665                   metrics 17666
+//	engines             internal 17665               metrics 17666
+//	embedded engine     http 17665, internal 17667   metrics 17666
+//
+// Readers use http. Retrieval pods and the operator use internal. Engines that serve no readers keep
+// the number 17665 for it, so that retrieval pods and engines of different versions understand each
+// other during an update.
 const (
-	Port     = 17665
-	PortName = "http"
+	Port                 = 17665
+	PortName             = "http"
+	MetricsPort          = 17666
+	MetricsPortName      = "metrics"
+	EmbeddedInternalPort = 17667
 )
+
+// InternalPort returns the number of the port named report.PortName.
+func InternalPort(a *v1alpha1.Archiver) int32 {
+	if Embedded(a) {
+		return EmbeddedInternalPort
+	}
+	return report.Port
+}
 
 // ManagedBy is the value of v1alpha1.LabelManagedBy.
 const ManagedBy = "varve-operator"
@@ -24,6 +44,9 @@ func EngineName(archiver string) string { return archiver + "-engine" }
 
 // RetrievalName returns the name of all objects of an Archiver's retrieval pods.
 func RetrievalName(archiver string) string { return archiver + "-retrieval" }
+
+// RetrievalMetricsName returns the name of the Service for the metrics of retrieval pods.
+func RetrievalMetricsName(archiver string) string { return RetrievalName(archiver) + "-metrics" }
 
 // VolumeName returns the name of an embedded archive's PersistentVolumeClaim.
 func VolumeName(archiver string) string { return archiver + "-data" }

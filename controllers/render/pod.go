@@ -123,17 +123,21 @@ func spread(spec *core.PodSpecApplyConfiguration, archiver, component string) {
 	}
 }
 
-// probed adds the HTTP port and its probes. A pod can take minutes to start, for example while an
+// probed adds the ports, and probes of the port for metrics. A pod can take minutes to start, for example while an
 // embedded store recovers. It gets requests as soon as it is ready. Kubernetes restarts it only
 // after it has been stuck for a minute.
-func probed(c *core.ContainerApplyConfiguration) {
+func probed(c *core.ContainerApplyConfiguration, ports ...*core.ContainerPortApplyConfiguration) {
 	probe := func(path string, every, failures int32) *core.ProbeApplyConfiguration {
 		return core.Probe().
-			WithHTTPGet(core.HTTPGetAction().WithPath(path).WithPort(portName)).
+			WithHTTPGet(core.HTTPGetAction().WithPath(path).WithPort(metricsPortName)).
 			WithPeriodSeconds(every).WithTimeoutSeconds(5).WithFailureThreshold(failures)
 	}
-	c.WithPorts(core.ContainerPort().WithName(PortName).WithContainerPort(Port).WithProtocol(corev1.ProtocolTCP)).
+	c.WithPorts(ports...).WithPorts(containerPort(MetricsPortName, MetricsPort)).
 		WithStartupProbe(probe("/healthz", 1, 600)).
 		WithLivenessProbe(probe("/healthz", 10, 6)).
 		WithReadinessProbe(probe("/readyz", 2, 3))
+}
+
+func containerPort(name string, port int32) *core.ContainerPortApplyConfiguration {
+	return core.ContainerPort().WithName(name).WithContainerPort(port).WithProtocol(corev1.ProtocolTCP)
 }

@@ -6,7 +6,7 @@
 //	          ├─▶ schema Job          (Cassandra)
 //	          ├─▶ volume claim        (embedded)
 //	          ├─▶ engines:   Deployment, headless Service, PodDisruptionBudget, NetworkPolicy, autoscaler
-//	          ├─▶ retrieval: Deployment (Cassandra), Service, PodDisruptionBudget, NetworkPolicy
+//	          ├─▶ retrieval: Deployment (Cassandra), Services, PodDisruptionBudget, NetworkPolicy
 //	          └─▶ ServiceMonitors     (where their CRD exists)
 //
 // Objects are apply configurations for server-side apply: they contain only the fields that the
@@ -48,7 +48,7 @@ func Archiver(in Input) []Object {
 	add := func(o ...Object) { objects = append(objects, o...) }
 
 	add(access(a, v1alpha1.ComponentEngine, engineRules())...)
-	add(engineService(a), retrievalService(a), engineNetworkPolicy(a), disruptionBudget(a, v1alpha1.ComponentEngine))
+	add(metricsService(a, EngineName(a.Name), v1alpha1.ComponentEngine), retrievalService(a), engineNetworkPolicy(a), disruptionBudget(a, v1alpha1.ComponentEngine))
 	switch in.Datacenter.Kind {
 	case KindK8ssandraCluster:
 		add(k8ssandraCluster(in))
@@ -59,6 +59,7 @@ func Archiver(in Input) []Object {
 		add(volumeClaim(a))
 	} else {
 		add(access(a, v1alpha1.ComponentRetrieval, retrievalRules())...)
+		add(metricsService(a, RetrievalMetricsName(a.Name), v1alpha1.ComponentRetrieval))
 		add(retrievalNetworkPolicy(a), disruptionBudget(a, v1alpha1.ComponentRetrieval), schemaJob(in))
 	}
 	add(engineDeployment(in))

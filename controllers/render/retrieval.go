@@ -24,7 +24,8 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 			"--namespace=$(POD_NAMESPACE)",
 			"--archiver="+a.Name,
 			fmt.Sprintf("--shards=%d", a.Spec.Shards),
-			fmt.Sprintf("--listen=:%d", Port)).
+			fmt.Sprintf("--listen=:%d", Port),
+			fmt.Sprintf("--metrics-listen=:%d", MetricsPort)).
 		WithArgs(logArgs(a)...).
 		WithArgs(flags...).
 		WithEnv(podEnv()...).
@@ -32,7 +33,7 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	if limit := goMemory(res); limit != "" {
 		container.WithEnv(env("GOMEMLIMIT", limit))
 	}
-	probed(container)
+	probed(container, containerPort(PortName, Port))
 
 	template := in.template(podTemplate{
 		component: v1alpha1.ComponentRetrieval, settings: &settings.PodSpec, container: container, volumes: volumes,

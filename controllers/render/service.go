@@ -8,17 +8,17 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// engineService returns the headless Service that gives each engine a name. Prometheus uses it
-// to find all engines, including engines that are not ready.
-func engineService(a *v1alpha1.Archiver) *core.ServiceApplyConfiguration {
-	return core.Service(EngineName(a.Name), a.Namespace).
-		WithLabels(Labels(a.Name, v1alpha1.ComponentEngine)).
+// metricsService returns a headless Service with which Prometheus finds all pods of a component,
+// including pods that are not ready.
+func metricsService(a *v1alpha1.Archiver, name, component string) *core.ServiceApplyConfiguration {
+	return core.Service(name, a.Namespace).
+		WithLabels(Labels(a.Name, component)).
 		WithOwnerReferences(owner(a)).
 		WithSpec(core.ServiceSpec().
 			WithClusterIP(corev1.ClusterIPNone).
 			WithPublishNotReadyAddresses(true).
-			WithSelector(selector(a.Name, v1alpha1.ComponentEngine)).
-			WithPorts(servicePort(PortName, Port)))
+			WithSelector(selector(a.Name, component)).
+			WithPorts(servicePort(MetricsPortName, MetricsPort, MetricsPortName)))
 }
 
 // retrievalService returns the Service that clients use, on the HTTP port and on the Archiver
@@ -39,16 +39,16 @@ func retrievalService(a *v1alpha1.Archiver) *core.ServiceApplyConfiguration {
 		WithSpec(core.ServiceSpec().
 			WithType(kind).
 			WithSelector(selector(a.Name, component)).
-			WithPorts(servicePort(PortName, 80), servicePort("appliance", Port)))
+			WithPorts(servicePort(PortName, 80, PortName), servicePort("appliance", Port, PortName)))
 	if len(user.Annotations) > 0 {
 		s.WithAnnotations(user.Annotations)
 	}
 	return s
 }
 
-func servicePort(name string, port int32) *core.ServicePortApplyConfiguration {
-	return core.ServicePort().WithName(name).WithPort(port).WithProtocol(corev1.ProtocolTCP).WithTargetPort(portName)
+// servicePort returns a port of a Service for the port of the pods with a name.
+func servicePort(name string, port int32, target string) *core.ServicePortApplyConfiguration {
+	return core.ServicePort().WithName(name).WithPort(port).WithProtocol(corev1.ProtocolTCP).WithTargetPort(intstr.FromString(target))
 }
 
-// portName is the name of the HTTP port in the pods.
-var portName = intstr.FromString(PortName)
+var metricsPortName = intstr.FromString(MetricsPortName)

@@ -30,7 +30,7 @@ func serviceMonitors(a *v1alpha1.Archiver) []Object {
 		monitors = append(monitors, newForeign("monitoring.coreos.com/v1", "ServiceMonitor", componentName(a.Name, c), a, c, serviceMonitorSpec{
 			JobLabel:  v1alpha1.LabelName,
 			Selector:  matching(a.Name, c),
-			Endpoints: []serviceMonitorEndpoint{{Port: PortName}},
+			Endpoints: []serviceMonitorEndpoint{{Port: MetricsPortName}},
 		}))
 	}
 	return monitors

@@ -45,9 +45,11 @@ type Config struct {
 	// Extra adds other paths. It may be nil. Calls describes those under /api/v1.
 	Extra func(*http.ServeMux)
 	Calls openapi.Section
-	// Gatherer gathers the metrics for /metrics.
-	Gatherer prometheus.Gatherer
-	Metrics  *Metrics
+	// Gatherer gathers the metrics for /metrics. If MetricsElsewhere is set, the handler of New lacks
+	// /metrics, because another port has the handler of NewMetricsPort.
+	Gatherer         prometheus.Gatherer
+	MetricsElsewhere bool
+	Metrics          *Metrics
 	// Overview is what the process knows of its archive besides channels and the store.
 	Overview overview.Sources
 	// Ready returns the reason why the process is not ready yet, or nil if it is ready.
@@ -83,10 +85,29 @@ func (c *Config) mux() *http.ServeMux {
 	if c.Extra != nil {
 		c.Extra(mux)
 	}
+	if !c.MetricsElsewhere {
+		c.registerMetrics(mux)
+	}
+	c.registerProbes(mux)
+	return mux
+}
+
+func (c *Config) registerMetrics(mux *http.ServeMux) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{DisableCompression: true}))
+}
+
+func (c *Config) registerProbes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", c.ready)
-	return mux
+}
+
+// NewMetricsPort returns the handler of a port for /metrics, /healthz and /readyz only. It asks nobody
+// for an identity.
+func NewMetricsPort(c *Config) http.Handler {
+	mux := http.NewServeMux()
+	c.registerMetrics(mux)
+	c.registerProbes(mux)
+	return c.Metrics.count(limitWrites(protectBrowsers(refuseForeignPosts(limitRequests(mux)))))
 }
 
 // hiding returns a configuration whose reader and channels hide what the sender of a request may not

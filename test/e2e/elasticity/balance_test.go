@@ -197,7 +197,7 @@ func (s *site) point(ctx context.Context) point {
 		if p.Status.PodIP == "" {
 			continue
 		}
-		engine := archive.NewClient("http://"+p.Status.PodIP+":17665", every)
+		engine := archive.NewClient("http://"+p.Status.PodIP+":17666", every)
 		_, body, err := engine.Get("/metrics", nil)
 		engine.HTTP.CloseIdleConnections()
 		for line := range bytes.Lines(body) {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/client/clienttest"
+	"varve.dev/varve/engine/spool"
+)
+
+// noCluster is a kubeconfig of an API server that does not answer.
+const noCluster = `
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c}}]
+current-context: c
+`
+
+// embedded returns the options of an engine that serves readers, with an access file that requires a
+// token.
+func embedded(t *testing.T) *engineOptions {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"kubeconfig": noCluster, "tokens": "", "access.yaml": "access: [{tokens: {file: tokens}}]",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &engineOptions{
+		clusterOptions: clusterOptions{kubeconfig: filepath.Join(dir, "kubeconfig"), namespace: "lab", archiver: "try", shards: 1},
+		pipelineOptions: pipelineOptions{
+			memory: 64 << 20, spoolSize: spool.MinSize, flush: time.Second, checkpoint: time.Minute,
+			storage: storageOptions{dir: filepath.Join(dir, "data")}, ca: ca.Config{Config: clienttest.ByUDP("127.0.0.1:1")},
+		},
+		name: "try-engine-0", listen: "127.0.0.1:0", internal: "127.0.0.1:0", metrics: "127.0.0.1:0", retrieval: true,
+		access: accessOptions{file: filepath.Join(dir, "access.yaml")}, log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// TestEachPortServesItsPaths checks that readers get neither metrics nor samples by another path than
+// the read APIs, and that the operator and Prometheus need no token.
+func TestEachPortServesItsPaths(t *testing.T) {
+	p, err := openEngine(embedded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.release(p.opts.log)
+	ports := map[string]http.Handler{"public": p.handler, "metrics": p.sides[0].handler, "internal": p.sides[1].handler}
+	for _, test := range []struct {
+		path                      string
+		public, metrics, internal int
+	}{
+		{"/api/v1/status", 401, 404, 404},
+		{"/internal/report", 401, 404, 200},
+		{"/metrics", 401, 200, 404},
+		{"/healthz", 200, 200, 200},
+	} {
+		for port, want := range map[string]int{"public": test.public, "metrics": test.metrics, "internal": test.internal} {
+			w := httptest.NewRecorder()
+			ports[port].ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+test.path, http.NoBody))
+			if w.Code != want {
+				t.Errorf("%s on the port %s: %d, want %d: %s", test.path, port, w.Code, want, w.Body)
+			}
+		}
+	}
+}
+
+// TestOnePortIsEnough checks that an engine without further addresses serves everything at --listen.
+func TestOnePortIsEnough(t *testing.T) {
+	o := embedded(t)
+	o.internal, o.metrics, o.access.file = "", "", ""
+	p, err := openEngine(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.release(p.opts.log)
+	for _, path := range []string{"/api/v1/status", "/internal/report", "/metrics", "/healthz"} {
+		w := httptest.NewRecorder()
+		p.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, http.NoBody))
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	if len(p.sides) != 0 {
+		t.Errorf("there are %d further ports", len(p.sides))
+	}
+}
+
+// TestAccessOfAnEngineIsChecked checks the errors of flags that do not go together.
+func TestAccessOfAnEngineIsChecked(t *testing.T) {
+	for want, change := range map[string]func(*engineOptions){
+		"--access: it needs --retrieval":       func(o *engineOptions) { o.retrieval = false },
+		"--access: it needs --internal-listen": func(o *engineOptions) { o.internal = "" },
+		"--audit: it needs --access":           func(o *engineOptions) { o.access = accessOptions{audit: "stderr"} },
+	} {
+		o := embedded(t)
+		change(o)
+		if _, err := openEngine(o); err == nil || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
