@@ -130,13 +130,13 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 			s.gate.close(o.log)
 		}
 	}()
-	if err = s.bind(o.listen); err != nil {
+	reg := newRegistry()
+	if err = s.bind(o.listen, reg); err != nil {
 		return nil, err
 	}
 	if err = o.access.checkExposed(s.listener.Addr()); err != nil {
 		return nil, err
 	}
-	reg := newRegistry()
 	if s.gate, err = o.access.open(reg, o.log, nil); err != nil {
 		return nil, err
 	}

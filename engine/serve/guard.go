@@ -29,12 +29,16 @@ func (c *Config) identify(next http.Handler) http.Handler {
 		begin := c.Now()
 		counted := &countingWriter{codeWriter: codeWriter{ResponseWriter: w, code: http.StatusOK}}
 		q, err := c.admit(r)
+		ctx := r.Context()
+		if err == nil {
+			ctx, err = asIdentity(ctx, q)
+		}
 		if err != nil {
 			refuse(counted, r, err)
 			c.note(r, nil, counted, begin, err)
 			return
 		}
-		inner := r.WithContext(access.With(r.Context(), q))
+		inner := r.WithContext(access.With(ctx, q))
 		defer func() { // runs also when the answer is aborted
 			r.Pattern = inner.Pattern
 			c.note(r, q, counted, begin, nil)
@@ -48,7 +52,7 @@ func (c *Config) admit(r *http.Request) (*access.Request, error) {
 	switch {
 	case c.Access == nil:
 		return nil, nil
-	case !exempt(r.URL.Path) && !c.Access.KnowsHost(r):
+	case r.URL.Path != "/healthz" && !c.Access.KnowsHost(r): // /healthz has no data
 		return nil, &access.Refusal{Code: http.StatusMisdirectedRequest,
 			Text: "this server does not have the name of the host in the request; its administrators can add it to the field hosts of the access file"}
 	case open(r.URL.Path):

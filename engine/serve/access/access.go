@@ -16,6 +16,7 @@ type Access struct {
 	rules   *rules
 	bearers []bearer
 	clients []client
+	proxies []*TrustedProxy // which are among clients
 	files   []*tokenFile
 	hosts   map[string]bool
 	origins map[string]bool
@@ -63,7 +64,7 @@ func (a *Access) add(c *Authenticator, o *Options) error {
 	case c.Networks != nil:
 		a.clients = append(a.clients, func(r *http.Request) (Identity, bool) { return byNetwork(c.Networks, r.RemoteAddr) })
 	case c.TrustedProxy != nil:
-		a.clients = append(a.clients, c.TrustedProxy.identify)
+		a.clients, a.proxies = append(a.clients, c.TrustedProxy.identify), append(a.proxies, c.TrustedProxy)
 	case c.Tokens != nil:
 		f, err := openTokens(c.Tokens.File, o.Now, o.Log)
 		if err != nil {

@@ -51,6 +51,17 @@ func (p *TrustedProxy) identify(r *http.Request) (Identity, bool) {
 	return id, true
 }
 
+// Forwarded returns the name that Request.Client will have if a trusted proxy names one user for the
+// request, and no token counts. Otherwise it returns "".
+func (a *Access) Forwarded(r *http.Request) string {
+	for _, p := range a.proxies {
+		if id, found := p.identify(r); found && id.User != "" {
+			return id.client()
+		}
+	}
+	return ""
+}
+
 func (p *TrustedProxy) owns(c *x509.Certificate) bool {
 	for _, uri := range c.URIs {
 		if uri.String() == p.Certificate {

@@ -5,6 +5,7 @@
 //	                 └─ full, and no place becomes free in time: ErrFull ──▶ 503, Retry-After
 //
 //	body ──▶ Budget.Take for each piece that has arrived ──▶ Give at the end of the request
+//	            └─ too little left of the budget, or of the client's share: 503, Retry-After
 //
 // In a process that also captures, samples in memory and reads share the memory of the process.
 // A read that holds more than others takes several places. One client gets at most half of the
@@ -68,6 +69,12 @@ func New(reads int, reg prometheus.Registerer) *Gate {
 // clientKey is the key of the client in a context.
 type clientKey struct{}
 
+// ClientOf returns the name of the client in a context, or "".
+func ClientOf(ctx context.Context) string {
+	name, _ := ctx.Value(clientKey{}).(string)
+	return name
+}
+
 // WithClient returns a context of a request of a client. Reads without a client have no share.
 func WithClient(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, clientKey{}, name)
@@ -87,7 +94,7 @@ func (g *Gate) EnterHolding(ctx context.Context, bytes int64) (leave func(), err
 		return func() {}, nil
 	}
 	n := min(1+(bytes+PlaceBytes-1)/PlaceBytes, g.share())
-	name, _ := ctx.Value(clientKey{}).(string)
+	name := ClientOf(ctx)
 	c := g.join(name)
 	if c == nil {
 		return nil, g.refuse()
