@@ -104,7 +104,10 @@ func (c *Config) note(r *http.Request, q *access.Request, w *countingWriter, beg
 	}
 	if q != nil {
 		var hidden bool
-		e.User, e.Groups, e.Method = q.User, q.Groups, q.Method
+		e.User, e.Method = cut(q.User), q.Method
+		for _, g := range q.Groups[:min(len(q.Groups), maxGroups)] {
+			e.Groups = append(e.Groups, cut(g))
+		}
 		if e.PVs, e.More, hidden = q.Noted(); hidden {
 			e.Decision = audit.Hidden
 		}
@@ -130,10 +133,15 @@ func rangeIn(q url.Values) (from, to string) {
 	return from, to
 }
 
-// maxNote is the number of bytes of a text of a client in the audit log.
-const maxNote = 256
+const (
+	// maxNote is the number of bytes of a text of a client in the audit log.
+	maxNote = 256
+	// maxGroups is the number of groups in a line of it.
+	maxGroups = 20
+)
 
-func cut(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxNote)], "?") }
+// cut returns the begin of a text. It copies it, because a part of a text would keep all of it in memory.
+func cut(s string) string { return strings.Clone(strings.ToValidUTF8(s[:min(len(s), maxNote)], "?")) }
 
 // countingWriter counts the bytes of an answer.
 type countingWriter struct {
