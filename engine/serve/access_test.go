@@ -291,8 +291,12 @@ func TestForeignPagesCannotPost(t *testing.T) {
 		if site != "" {
 			headers = append(headers, "Sec-Fetch-Site", site)
 		}
-		if res, text, err := r.do(http.MethodPost, "/mgmt/bpl/archivedPVs", "A", headers...); err != nil || res.StatusCode != want {
+		res, text, err := r.do(http.MethodPost, "/mgmt/bpl/archivedPVs", "A", headers...)
+		if err != nil || res.StatusCode != want {
 			t.Errorf("%s: %v, %d %s, want %d", site, err, res.StatusCode, text, want)
+		}
+		if res.Close != (want == http.StatusForbidden) { // without waiting for the rest of a body
+			t.Errorf("%s: the connection is closed: %t", site, res.Close)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -218,7 +219,7 @@ func TestBodiesHeldBackDelayNothing(t *testing.T) {
 			if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != want || time.Since(begun) != 0 || held != 0 {
 				t.Errorf("%.20q: %d after %v, %v; the answer took %v", begin, res.StatusCode, time.Since(begun), err, held)
 			}
-			if _, err := c.Read(make([]byte, 1)); err != io.EOF || time.Since(begun) > bodyTimeout+time.Second {
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(begun) > bodyTimeout+time.Second {
 				t.Errorf("%.20q: the connection is open after %v: %v", begin, time.Since(begun), err)
 			}
 		})

@@ -71,7 +71,7 @@ func New(cfg *Config) (http.Handler, error) {
 	if cfg.Access != nil {
 		handler = cfg.identify(handler)
 	}
-	return cfg.Metrics.count(limitWrites(protectBrowsers(refuseForeignPosts(limitRequests(cfg.allowOrigins(handler), cfg.client))))), nil
+	return cfg.Metrics.count(limitWrites(protectBrowsers(limitRequests(refuseForeignPosts(cfg.allowOrigins(handler)), cfg.client)))), nil
 }
 
 // mux returns all paths.
