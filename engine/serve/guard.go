@@ -35,7 +35,7 @@ func (c *Config) identify(next http.Handler) http.Handler {
 		}
 		if err != nil {
 			refuse(counted, r, err)
-			c.note(r, nil, counted, begin, err)
+			c.note(r, q, counted, begin, err) // q is known if only its share was too small
 			return
 		}
 		inner := r.WithContext(access.With(ctx, q))
