@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
+	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve"
 	"varve.dev/varve/engine/serve/access"
 	"varve.dev/varve/engine/serve/audit"
@@ -102,6 +103,25 @@ func (r *resources) openGate(g *gate, o *accessOptions, c *clusterOptions, cfg *
 	g.configure(cfg)
 	r.listener, err = g.secure(r.listener, cfg.Log)
 	return err
+}
+
+// mostUnused is the number of patterns in a warning.
+const mostUnused = 20
+
+// warnUnused logs the patterns of readers that match no PV of an archive.
+func (g *gate) warnUnused(ctx context.Context, names *query.Reader, log *slog.Logger) {
+	unused, err := g.access.Unused(func(seen func(string)) error {
+		_, err := names.Names(ctx, func(pv string) bool { seen(pv); return false }, 0)
+		return err
+	})
+	switch n := len(unused); {
+	case ctx.Err() != nil:
+	case err != nil:
+		log.Warn("the names of PVs cannot be read, so the patterns of readers are not checked", "err", err)
+	case n > 0:
+		log.Warn("patterns in the field readers of the access file match no PV of this archive; are they written correctly?",
+			"patterns", unused[:min(n, mostUnused)], "number", n)
+	}
 }
 
 // configure sets the fields of a server's configuration.

@@ -2,15 +2,21 @@ package main
 
 import (
 	"bytes"
+	"iter"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/access"
+	"varve.dev/varve/engine/store/pebble"
 )
 
 // TestServingOthersNeedsAChoice checks at which addresses standalone serves without an access file.
@@ -96,6 +102,31 @@ func TestClientsSendTheToken(t *testing.T) {
 		}
 		if got != c.want || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%+v: the client sends %q, error %v", c, got, err)
+		}
+	}
+}
+
+// TestUnusedPatternsAreLogged checks the warning about rules of readers that name no PV.
+func TestUnusedPatternsAreLogged(t *testing.T) {
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	names := &query.Reader{Store: st, Shards: 1, Captured: func() iter.Seq[string] { return slices.Values([]string{"SR:VAC:P1"}) }}
+	for readers, want := range map[string]string{"SR:VAC:*": "", "SR:VAK:*": "SR:VAK:*"} {
+		cfg, err := access.Parse([]byte("access: [{anonymous: {}}]\ndefault: everybody\nreaders: [{pvs: ['" + readers + "'], groups: [vacuum]}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		g := gate{}
+		if g.access, err = access.New(cfg, access.Options{Now: time.Now}); err != nil {
+			t.Fatal(err)
+		}
+		g.warnUnused(t.Context(), names, slog.New(slog.NewTextHandler(&log, nil)))
+		if got := log.String(); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("for %s the log is %q", readers, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pva"
+	"varve.dev/varve/engine/serve"
 	"varve.dev/varve/engine/spool"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/wire"
@@ -27,10 +28,12 @@ type resources struct {
 }
 
 // bind opens the listener of --listen.
-func (r *resources) bind(addr string) (err error) {
-	if r.listener, err = net.Listen("tcp", addr); err != nil {
+func (r *resources) bind(addr string, reg prometheus.Registerer) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	r.listener = serve.LimitConnections(l, reg)
 	return nil
 }
 
@@ -41,7 +44,7 @@ func (r *resources) openPod(o *clusterOptions, listen string, st *storageOptions
 	if api, err = o.connect(); err != nil {
 		return nil, err
 	}
-	if err = r.bind(listen); err != nil {
+	if err = r.bind(listen, reg); err != nil {
 		return nil, err
 	}
 	r.store, err = st.openLate(reg, log)

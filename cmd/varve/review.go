@@ -15,6 +15,8 @@ import (
 // reviewer returns what asks the API server about bearer tokens. The pod needs the right to create
 // TokenReviews.
 func reviewer(cfg *rest.Config) (access.Reviewer, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1 // no limit of client-go, which makes all wait for the junk tokens of one client; package access has its own
 	api, err := authenticationapi.NewForConfig(cfg)
 	if err != nil {
 		return nil, err

@@ -51,3 +51,23 @@ func TestReviewer(t *testing.T) {
 		}
 	}
 }
+
+// TestReviewsAreNotSlowedDown checks that the client of the API server does not delay reviews, which would
+// hold the requests of all clients.
+func TestReviewsAreNotSlowedDown(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(authentication.TokenReview{})
+	}))
+	defer srv.Close()
+	cfg := &rest.Config{Host: srv.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, QPS: 1e-6, Burst: 1}
+	review, err := reviewer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // with the limit, the second one would take days
+		if _, _, _, err := review(t.Context(), "junk", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -109,7 +109,10 @@ type server struct {
 	files standalone.Driver
 	resources
 	gate    gate
+	reader  *query.Reader // which reads all PVs
 	handler http.Handler
+	// captured is closed when the engine has got its first channels.
+	captured chan struct{}
 }
 
 // openStandalone checks the options and acquires all resources.
@@ -123,20 +126,20 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 		return nil, fmt.Errorf("no valid ArchiveGroup:\n%w", r.Err())
 	}
 	o.alone = true
-	s := &server{opts: o}
+	s := &server{opts: o, captured: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			s.release(o.log)
 			s.gate.close(o.log)
 		}
 	}()
-	if err = s.bind(o.listen); err != nil {
+	reg := newRegistry()
+	if err = s.bind(o.listen, reg); err != nil {
 		return nil, err
 	}
 	if err = o.access.checkExposed(s.listener.Addr()); err != nil {
 		return nil, err
 	}
-	reg := newRegistry()
 	if s.gate, err = o.access.open(reg, o.log, nil); err != nil {
 		return nil, err
 	}
@@ -150,8 +153,26 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	if s.Engine, err = s.newPipeline(&o.pipelineOptions, 0, reg, o.log); err != nil {
 		return nil, err
 	}
-	s.files = standalone.Driver{Path: o.file, Archive: s.archive(), Apply: s.Apply, Registerer: reg, Log: o.log}
+	s.files = standalone.Driver{Path: o.file, Archive: s.archive(), Apply: s.apply(), Registerer: reg, Log: o.log}
 	return s, s.serve(reg)
+}
+
+// apply returns what gives the engine its channels.
+func (s *server) apply() func(engine.Assignment) {
+	var once sync.Once
+	return func(a engine.Assignment) {
+		s.Apply(a)
+		once.Do(func() { close(s.captured) })
+	}
+}
+
+// checkReaders warns of rules of readers that name no PV, once the PVs are known.
+func (s *server) checkReaders(ctx context.Context) {
+	select {
+	case <-s.captured:
+		s.gate.warnUnused(ctx, s.reader, s.opts.log)
+	case <-ctx.Done():
+	}
 }
 
 // warnings returns the problems that need attention: those of the manifests, and those of searches.
@@ -159,12 +180,13 @@ func (s *server) warnings() []string { return append(s.files.Warnings(), s.Captu
 
 // serve creates the HTTP handler.
 func (s *server) serve(reg *prometheus.Registry) (err error) {
+	s.reader = &query.Reader{
+		Store: s.store, Recent: s.Engine, Shards: s.Shards(),
+		Captured: func() iter.Seq[string] { return s.Capture().Names() },
+	}
 	cfg := &serve.Config{
-		Reader: &query.Reader{
-			Store: s.store, Recent: s.Engine, Shards: s.Shards(),
-			Captured: func() iter.Seq[string] { return s.Capture().Names() },
-		},
-		Channels: s.Engine, Reads: readsBesideCapturing, Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
+		Reader: s.reader, Channels: s.Engine, Reads: readsBesideCapturing,
+		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: func() error { return nil }, Warnings: s.warnings, Overview: s.overview(), Version: version(), Now: time.Now, Log: s.opts.log,
 	}
 	s.gate.configure(cfg)
@@ -199,6 +221,7 @@ func (s *server) run(parent context.Context) error {
 	stopHTTP := serveHTTP(s.listener, s.handler, s.opts.log, cancel)
 	var wg sync.WaitGroup
 	wg.Go(func() { s.files.Run(ctx) })
+	wg.Go(func() { s.checkReaders(ctx) })
 	if s.opts.pprof != "" {
 		wg.Go(func() { s.profiles(ctx) })
 	}

@@ -291,8 +291,12 @@ func TestForeignPagesCannotPost(t *testing.T) {
 		if site != "" {
 			headers = append(headers, "Sec-Fetch-Site", site)
 		}
-		if res, text, err := r.do(http.MethodPost, "/mgmt/bpl/archivedPVs", "A", headers...); err != nil || res.StatusCode != want {
+		res, text, err := r.do(http.MethodPost, "/mgmt/bpl/archivedPVs", "A", headers...)
+		if err != nil || res.StatusCode != want {
 			t.Errorf("%s: %v, %d %s, want %d", site, err, res.StatusCode, text, want)
+		}
+		if res.Close != (want == http.StatusForbidden) { // without waiting for the rest of a body
+			t.Errorf("%s: the connection is closed: %t", site, res.Close)
 		}
 	}
 }
@@ -320,6 +324,13 @@ func TestHostsAndOrigins(t *testing.T) {
 			t.Errorf("host %s: %d %s, want %d", host, w.Code, w.Body, want)
 		}
 	}
+	for path, want := range map[string]int{"/readyz": 421, "/metrics": 421, "/healthz": 200} {
+		req, w := httptest.NewRequest(http.MethodGet, path, http.NoBody), httptest.NewRecorder()
+		req.Host = "evil.example.org"
+		if h.ServeHTTP(w, req); w.Code != want {
+			t.Errorf("%s of another host answers %d %s, want %d", path, w.Code, w.Body, want)
+		}
+	}
 	for origin, want := range map[string]string{"https://grafana.lab.org": "https://grafana.lab.org", "https://evil.example.org": "", "null": "", "": ""} {
 		for _, method := range []string{http.MethodGet, http.MethodOptions} {
 			w := send(method, "localhost", origin)
@@ -340,7 +351,7 @@ func TestAnswersProtectBrowsers(t *testing.T) {
 	for _, path := range []string{"/", "/api/", "/api/v1/status", "/none", "/retrieval/ping"} {
 		for _, token := range []string{"", g.ann} {
 			res, _ := g.ask(path, "", token)
-			if h := res.Header; h.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'") {
+			if h := res.Header; h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cross-Origin-Resource-Policy") != "same-origin" || !strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'") {
 				t.Errorf("%s has the header %v", path, h)
 			}
 		}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -42,7 +43,7 @@ func (p *pipes) dial() net.Conn {
 // serveOnPipes serves a handler behind limitRequests until the test ends.
 func serveOnPipes(t *testing.T, h http.HandlerFunc) *pipes {
 	p := &pipes{conns: make(chan net.Conn), ended: make(chan struct{})}
-	srv := &http.Server{Handler: limitRequests(h), ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: limitRequests(h, (&Config{}).client), ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(p) }()
 	t.Cleanup(func() { _ = srv.Close(); <-done })
@@ -117,15 +118,25 @@ func TestLongAnswersToBodiesGoOn(t *testing.T) {
 	})
 }
 
-// TestBodiesAreBounded checks that the bodies of all requests share a budget, and give it back.
+// from returns a request of a client with an address.
+func from(client int, method, path, body string) *http.Request {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.RemoteAddr = fmt.Sprintf("10.0.%d.%d:1234", client/256, client%256)
+	return r
+}
+
+// TestBodiesAreBounded checks that the bodies of all requests share a budget, of which a client gets a
+// share, and give it back.
 func TestBodiesAreBounded(t *testing.T) {
+	const ofClient, ofAll = bodyShare / maxBody, bodyBudget / maxBody
 	body := strings.Repeat("a", maxBody)
-	post := func(h http.Handler, body string) {
-		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)))
-	}
-	var errs []error
 	var h http.Handler
+	var client func(depth int) int // who sends the request at a depth
+	var errs []error
 	depth := 0
+	post := func(body string) {
+		h.ServeHTTP(httptest.NewRecorder(), from(client(depth), http.MethodPost, "/", body))
+	}
 	h = limitRequests(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(r.Body)
 		if depth++; err != nil {
@@ -133,47 +144,146 @@ func TestBodiesAreBounded(t *testing.T) {
 			return
 		}
 		if depth < 40 {
-			post(h, body) // while this request is under way
+			post(body) // while this request is under way
 		}
-	}))
+	}), (&Config{}).client)
 	for range 3 {
-		depth, errs = 0, nil
-		post(h, body)
-		if depth != bodyBudget/maxBody+1 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "more than 32 MiB") {
-			t.Fatalf("%d requests had a body; the last one got %v", depth, errs)
+		for most, who := range map[int]func(int) int{ofClient: func(int) int { return 1 }, ofAll: func(depth int) int { return depth / ofClient }} {
+			depth, errs, client = 0, nil, who
+			post(body)
+			if depth != most+1 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "more than 32 MiB") {
+				t.Fatalf("%d requests had a body, want %d; the last one got %v", depth, most+1, errs)
+			}
 		}
 	}
 	depth, errs = 39, nil
-	if post(h, body+"a"); len(errs) != 1 || !strings.Contains(errs[0].Error(), "at most 1 MiB") {
+	if post(body + "a"); len(errs) != 1 || !strings.Contains(errs[0].Error(), "at most 1 MiB") {
 		t.Errorf("a larger body gets %v", errs)
 	}
 }
 
-// TestRequestsAreBounded checks that a server with too many requests refuses others, and still
-// answers Kubernetes.
+// TestRequestsAreBounded checks that a server with too many requests, or too many of one client, refuses
+// others, and still answers Kubernetes.
 func TestRequestsAreBounded(t *testing.T) {
-	var h http.Handler
-	depth, codes := 0, map[int]int{}
-	get := func(path string) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
-		codes[w.Code]++
-		return w
-	}
-	h = limitRequests(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if depth++; r.URL.Path == "/" {
-			get("/")
-			return
+	for most, client := range map[int]func(int) int{requestShare: func(int) int { return 1 }, maxRequests: func(depth int) int { return depth / requestShare }} {
+		var h http.Handler
+		depth, codes := 0, map[int]int{}
+		get := func(path string) {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, from(client(depth), http.MethodGet, path, ""))
+			codes[w.Code]++
 		}
-	}))
-	get("/")
-	if depth != maxRequests || codes[http.StatusServiceUnavailable] != 1 {
-		t.Errorf("%d requests were answered, with the codes %v", depth, codes)
+		h = limitRequests(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if depth++; r.URL.Path == "/" {
+				get("/")
+				return
+			}
+		}), (&Config{}).client)
+		get("/")
+		if depth != most || codes[http.StatusServiceUnavailable] != 1 {
+			t.Errorf("%d requests were answered, want %d, with the codes %v", depth, most, codes)
+		}
+		get("/healthz")
+		if depth != most+1 {
+			t.Error("/healthz was refused")
+		}
 	}
-	places := depth
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/healthz", http.NoBody))
-	if depth != places+1 {
-		t.Error("/healthz was refused")
+}
+
+// TestBodiesHeldBackDelayNothing checks that a request whose body does not arrive is answered at
+// once, if its body does not matter, and that the connection is closed.
+func TestBodiesHeldBackDelayNothing(t *testing.T) {
+	for begin, want := range map[string]int{
+		"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na":                  http.StatusBadRequest,
+		"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n": http.StatusBadRequest,
+		"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na":           http.StatusBadRequest,
+		"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na":          http.StatusOK,
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\na":                 http.StatusOK,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var held time.Duration
+			p := serveOnPipes(t, func(w http.ResponseWriter, _ *http.Request) {
+				begun := time.Now()
+				_, _ = w.Write(make([]byte, 100<<10)) // does not need the body
+				held = time.Since(begun)
+			})
+			c := p.dial()
+			defer c.Close()
+			begun := time.Now()
+			go func() { _, _ = io.WriteString(c, begin) }()
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != want || time.Since(begun) != 0 || held != 0 {
+				t.Errorf("%.20q: %d after %v, %v; the answer took %v", begin, res.StatusCode, time.Since(begun), err, held)
+			}
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(begun) > bodyTimeout+time.Second {
+				t.Errorf("%.20q: the connection is open after %v: %v", begin, time.Since(begun), err)
+			}
+		})
+	}
+}
+
+// TestConnectionsStayOpenAfterABody checks that a client whose body was read can send another request.
+func TestConnectionsStayOpenAfterABody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := make(chan error, 2)
+		p := serveOnPipes(t, readNames(t, got))
+		c := p.dial()
+		defer c.Close()
+		answers := bufio.NewReader(c)
+		for range 2 {
+			if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nA,B"); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(answers, nil)
+			if err != nil || res.Close || res.StatusCode != http.StatusOK {
+				t.Fatalf("the answer is %v, %v", res, err)
+			}
+			_ = res.Body.Close()
+		}
+	})
+}
+
+// TestClientsAreHostsOrIdentities checks by what a client has its share.
+func TestClientsAreHostsOrIdentities(t *testing.T) {
+	for remote, want := range map[string]string{
+		"10.1.2.3:99": "10.1.2.3", "[::ffff:10.1.2.3]:99": "10.1.2.3", "[2001:db8::1:2:3:4]:99": "2001:db8::/64", "[fe80::1%eth0]:9": "fe80::/64", "@": "",
+	} {
+		if got := hostOf(remote); got != want {
+			t.Errorf("%s is the client %q, want %q", remote, got, want)
+		}
+	}
+	g := newGuarded(t, "access:\n- tokens: {file: tokens}\n- anonymous: {}\n")
+	depth, refused := 0, 0
+	var get func(client int, token string)
+	h := limitRequests(g.cfg.identify(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		depth++
+		switch {
+		case depth < requestShare:
+			get(depth%7, g.ann) // from seven addresses
+		case depth == requestShare:
+			get(1, g.ann)
+			get(1, g.bob)
+			get(1, "")
+		}
+	})), g.cfg.client)
+	get = func(client int, token string) {
+		r := from(client, http.MethodGet, "/api/v1/status", "")
+		r.Host = "localhost"
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code == http.StatusServiceUnavailable {
+			refused++
+		}
+	}
+	get(0, g.ann)
+	if depth != requestShare+2 || refused != 1 {
+		t.Errorf("%d requests of two identities and an address were answered, and %d refused", depth, refused)
 	}
 }
 

@@ -19,6 +19,7 @@ func protectBrowsers(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Content-Security-Policy", policy)
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		next.ServeHTTP(w, r)
 	})
 }
@@ -35,7 +36,9 @@ func (c *Config) allowOrigins(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		origin := "*"
-		if c.Access != nil {
+		if c.Access == nil {
+			h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+		} else {
 			h.Add("Vary", "Origin")
 			origin = r.Header.Get("Origin")
 		}

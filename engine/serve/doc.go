@@ -19,8 +19,10 @@
 //
 // An engine that does not read the archive serves no read APIs.
 //
-// Answers are streamed: a request holds only the piece that is being encoded. The number of reads
-// of samples at a time is bounded. If a client stops reading, the server closes the connection. The server compresses answers with gzip for
-// clients that accept it. It never uses deflate, which some clients cannot read, and never
-// compresses raw answers.
+// Connections, requests, bodies and reads of samples are bounded. Of each, a client gets a share, so that
+// it cannot keep the others from reading.
+//
+// Answers are streamed: a request holds only the piece that is being encoded. If a client stops reading,
+// the server closes the connection. The server compresses answers with gzip for clients that accept it. It
+// never uses deflate, which some clients cannot read, and never compresses raw answers.
 package serve

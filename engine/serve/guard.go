@@ -29,12 +29,16 @@ func (c *Config) identify(next http.Handler) http.Handler {
 		begin := c.Now()
 		counted := &countingWriter{codeWriter: codeWriter{ResponseWriter: w, code: http.StatusOK}}
 		q, err := c.admit(r)
+		ctx := r.Context()
+		if err == nil {
+			ctx, err = asIdentity(ctx, q)
+		}
 		if err != nil {
 			refuse(counted, r, err)
-			c.note(r, nil, counted, begin, err)
+			c.note(r, q, counted, begin, err) // q is known if only its share was too small
 			return
 		}
-		inner := r.WithContext(access.With(r.Context(), q))
+		inner := r.WithContext(access.With(ctx, q))
 		defer func() { // runs also when the answer is aborted
 			r.Pattern = inner.Pattern
 			c.note(r, q, counted, begin, nil)
@@ -48,7 +52,7 @@ func (c *Config) admit(r *http.Request) (*access.Request, error) {
 	switch {
 	case c.Access == nil:
 		return nil, nil
-	case !exempt(r.URL.Path) && !c.Access.KnowsHost(r):
+	case r.URL.Path != "/healthz" && !c.Access.KnowsHost(r): // /healthz has no data
 		return nil, &access.Refusal{Code: http.StatusMisdirectedRequest,
 			Text: "this server does not have the name of the host in the request; its administrators can add it to the field hosts of the access file"}
 	case open(r.URL.Path):
@@ -100,7 +104,10 @@ func (c *Config) note(r *http.Request, q *access.Request, w *countingWriter, beg
 	}
 	if q != nil {
 		var hidden bool
-		e.User, e.Groups, e.Method = q.User, q.Groups, q.Method
+		e.User, e.Method = cut(q.User), q.Method
+		for _, g := range q.Groups[:min(len(q.Groups), maxGroups)] {
+			e.Groups = append(e.Groups, cut(g))
+		}
 		if e.PVs, e.More, hidden = q.Noted(); hidden {
 			e.Decision = audit.Hidden
 		}
@@ -126,10 +133,15 @@ func rangeIn(q url.Values) (from, to string) {
 	return from, to
 }
 
-// maxNote is the number of bytes of a text of a client in the audit log.
-const maxNote = 256
+const (
+	// maxNote is the number of bytes of a text of a client in the audit log.
+	maxNote = 256
+	// maxGroups is the number of groups in a line of it.
+	maxGroups = 20
+)
 
-func cut(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxNote)], "?") }
+// cut returns the begin of a text. It copies it, because a part of a text would keep all of it in memory.
+func cut(s string) string { return strings.Clone(strings.ToValidUTF8(s[:min(len(s), maxNote)], "?")) }
 
 // countingWriter counts the bytes of an answer.
 type countingWriter struct {

@@ -73,7 +73,7 @@ func New(cfg *Config) (http.Handler, error) {
 	if cfg.Access != nil {
 		handler = cfg.identify(handler)
 	}
-	return cfg.Metrics.count(limitWrites(protectBrowsers(refuseForeignPosts(limitRequests(cfg.allowOrigins(handler)))))), nil
+	return cfg.Metrics.count(limitWrites(protectBrowsers(limitRequests(refuseForeignPosts(cfg.allowOrigins(handler)), cfg.client)))), nil
 }
 
 // mux returns all paths.
@@ -107,7 +107,7 @@ func NewMetricsPort(c *Config) http.Handler {
 	mux := http.NewServeMux()
 	c.registerMetrics(mux)
 	c.registerProbes(mux)
-	return c.Metrics.count(limitWrites(protectBrowsers(refuseForeignPosts(limitRequests(mux)))))
+	return c.Metrics.count(limitWrites(protectBrowsers(refuseForeignPosts(limitRequests(mux, c.client)))))
 }
 
 // hiding returns a configuration whose reader and channels hide what the sender of a request may not

@@ -1,7 +1,10 @@
 package standalone
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,9 +24,9 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// mostResident is the limit of the resident memory under hostile requests. About 200 MiB of it
-// belong to the store and the runtime.
-const mostResident = 500 << 20
+// mostResident is the limit of the resident memory under hostile requests. The archiver takes up to 500 MiB,
+// most of it for the store and the runtime.
+const mostResident = 750 << 20
 
 // TestHostileRequests checks that requests which ask for too much are refused or bounded, that other
 // clients are answered meanwhile, and that capture goes on.
@@ -44,18 +48,26 @@ func TestHostileRequests(t *testing.T) {
 	begin := a.AwaitSamples(len(all))
 	a.GoOn(5 * time.Second) // arrays
 
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var load sync.WaitGroup
 	host := strings.TrimPrefix(a.URL, "http://")
-	for range 300 {
-		load.Go(func() { postSlowly(ctx, host) })
+	refused := &refusals{}
+	for range 160 { // more than have room in the share of bodies
+		load.Go(func() { postSlowly(ctx, "127.0.0.3", host, 64<<10, refused) })
 	}
-	for i := range 100 {
-		load.Go(func() { readSlowly(ctx, host, fmt.Sprintf("/retrieval/data/getData.json?pv=ARRAY:%d", i%arrays)) })
+	for range 280 { // more than have a place among requests
+		load.Go(func() { postSlowly(ctx, "127.0.0.4", host, 1, refused) })
+	}
+	arraysPath := "/retrieval/data/getData.json?pv=" + strings.Join(all[len(pvs):], "&pv=")
+	for range 60 { // more than are read at a time
+		load.Go(func() { readSlowly(ctx, host, arraysPath, refused) })
 	}
 	load.Go(func() { askTooMuch(ctx, t, a.URL) })
-	checkOthers(ctx, t, a.URL, pvs[0])
+	load.Go(func() {
+		defer cancel()
+		checkOthers(ctx, t, a.URL, pvs[0], refused)
+	})
 	load.Wait()
 
 	if peak := peak(t, a); peak > mostResident {
@@ -67,38 +79,78 @@ func TestHostileRequests(t *testing.T) {
 	checkHoles(t, a.ReadAll(pvs, begin))
 }
 
-// postSlowly sends a byte of a body now and then, as often as the server lets it.
-func postSlowly(ctx context.Context, host string) {
-	for ctx.Err() == nil {
-		conn, err := net.Dial("tcp4", host)
-		if err != nil {
-			continue
+// refusals counts the requests that a limit has refused.
+type refusals struct{ requests, bodies, reads atomic.Int64 }
+
+// note counts an answer, or the begin of one.
+func (r *refusals) note(answer []byte) {
+	for text, count := range map[string]*atomic.Int64{
+		"the server answers at most": &r.requests, "the bodies of all requests": &r.bodies, "serves as many reads of samples": &r.reads,
+	} {
+		if bytes.Contains(answer, []byte(text)) {
+			count.Add(1)
 		}
-		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-		_, err = fmt.Fprintf(conn, "POST /mgmt/bpl/getPVStatus HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", 1<<20)
-		for ; err == nil && ctx.Err() == nil; wait(ctx, 100*time.Millisecond) {
-			_, err = conn.Write(make([]byte, 1<<10))
-		}
-		stop()
-		_ = conn.Close()
 	}
 }
 
-// readSlowly reads a few bytes of an answer at a time.
-func readSlowly(ctx context.Context, host, path string) {
-	for ctx.Err() == nil {
-		conn, err := net.Dial("tcp4", host)
+// missing names the limits that have refused nothing.
+func (r *refusals) missing() (names []string) {
+	for name, count := range map[string]*atomic.Int64{"maxRequests": &r.requests, "bodyBudget": &r.bodies, "the gate": &r.reads} {
+		if count.Load() == 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// dialFrom connects from a local address. The connection ends with ctx.
+func dialFrom(ctx context.Context, address, host string) (conn net.Conn, hangUp func(), err error) {
+	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	if conn, err = d.DialContext(ctx, "tcp4", host); err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	return conn, func() { stop(); _ = conn.Close() }, nil
+}
+
+// postSlowly sends some bytes of a body, and then one now and then, as often as the server lets it.
+func postSlowly(ctx context.Context, from, host string, begin int, refused *refusals) {
+	for ; ctx.Err() == nil; wait(ctx, 100*time.Millisecond) {
+		conn, hangUp, err := dialFrom(ctx, from, host)
 		if err != nil {
 			continue
 		}
-		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
-		for b := make([]byte, 100); err == nil && ctx.Err() == nil; wait(ctx, 100*time.Millisecond) {
-			_, err = conn.Read(b)
+		_, err = fmt.Fprintf(conn, "POST /mgmt/bpl/getPVStatus HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", 1<<20, make([]byte, begin))
+		for b := make([]byte, 4<<10); err == nil && ctx.Err() == nil; {
+			var n int
+			_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+			n, err = conn.Read(b)
+			if refused.note(b[:n]); errors.Is(err, os.ErrDeadlineExceeded) {
+				_, err = conn.Write([]byte("A"))
+			}
 		}
-		stop()
-		_ = conn.Close()
+		hangUp()
+	}
+}
+
+// readSlowly reads a few bytes of an answer at a time. After some seconds it repeats the request, whose answer
+// is larger then: in the end it does not fit into the buffers of the connection.
+func readSlowly(ctx context.Context, host, path string, refused *refusals) {
+	for ; ctx.Err() == nil; wait(ctx, 100*time.Millisecond) {
+		conn, hangUp, err := dialFrom(ctx, "127.0.0.1", host)
+		if err != nil {
+			continue
+		}
+		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+		b := make([]byte, 1<<10)
+		for i := 0; i < 10 && err == nil && ctx.Err() == nil; i++ {
+			var n int
+			n, err = conn.Read(b)
+			refused.note(b[:n])
+			wait(ctx, time.Second)
+		}
+		hangUp()
 	}
 }
 
@@ -122,7 +174,7 @@ func askTooMuch(ctx context.Context, t *testing.T, base string) {
 	}
 	for i := 0; ctx.Err() == nil; i++ {
 		r := requests[i%len(requests)]
-		code, body, err := getFrom(ctx, "127.0.0.1", base+r.path)
+		code, body, err := getFrom(ctx, "127.0.0.5", base+r.path)
 		if ctx.Err() != nil {
 			return
 		}
@@ -133,29 +185,64 @@ func askTooMuch(ctx context.Context, t *testing.T, base string) {
 	}
 }
 
-// checkOthers checks that another host is answered, with a range of 100 years too.
-func checkOthers(ctx context.Context, t *testing.T, base, pv string) {
-	answered, longest := 0, time.Duration(0)
-	for ctx.Err() == nil {
+// Load lasts from least to most. It ends when all limits have refused something, and the other client has
+// enough answers.
+const (
+	leastLoad = 15 * time.Second
+	mostLoad  = 2 * time.Minute
+	enough    = 20
+)
+
+// checkOthers checks that another host is answered, with a range of 100 years too, until each limit has
+// refused something.
+func checkOthers(ctx context.Context, t *testing.T, base, pv string, refused *refusals) {
+	answered, longest, begun := 0, time.Duration(0), time.Now()
+	for ; time.Since(begun) < leastLoad || len(refused.missing()) > 0 || answered < enough; wait(ctx, 100*time.Millisecond) {
+		if time.Since(begun) > mostLoad {
+			t.Errorf("another client got %d answers; these limits have refused nothing: %q", answered, refused.missing())
+			break
+		}
 		for _, path := range []string{
 			"/retrieval/data/getData.json?pv=" + pv, "/readyz", "/mgmt/bpl/getAllPVs?pv=T:*",
 			"/api/v1/samples?points=1000&from=1930-01-01T00:00:00Z&to=2030-01-01T00:00:00Z&pv=" + pv,
 		} {
 			start := time.Now()
 			code, body, err := getFrom(ctx, "127.0.0.2", base+path)
-			if ctx.Err() != nil {
-				break
+			if ctx.Err() != nil { // the test ends
+				return
 			}
 			if err != nil || code != http.StatusOK {
 				t.Errorf("another client gets %d %.200s %v for %s", code, body, err, path)
 			}
 			answered, longest = answered+1, max(longest, time.Since(start))
 		}
-		wait(ctx, 100*time.Millisecond)
 	}
+	checkLargeBody(ctx, t, base)
 	t.Logf("another client got %d answers, the slowest in %v", answered, longest)
-	if answered < 20 {
-		t.Errorf("another client got only %d answers", answered)
+}
+
+// checkLargeBody checks that a body with a byte more than a MiB is refused.
+func checkLargeBody(ctx context.Context, t *testing.T, base string) {
+	const size = 1<<20 + 1
+	conn, hangUp, err := dialFrom(ctx, "127.0.0.6", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer hangUp()
+	_, err = fmt.Fprintf(conn, "POST /mgmt/bpl/getPVStatus HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("A", size))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("a body of %d bytes gets %s", size, res.Status)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"varve.dev/varve/engine/serve/admission"
 )
 
 // Access identifies requests. Use New.
@@ -16,6 +18,7 @@ type Access struct {
 	rules   *rules
 	bearers []bearer
 	clients []client
+	proxies []*TrustedProxy // which are among clients
 	files   []*tokenFile
 	hosts   map[string]bool
 	origins map[string]bool
@@ -63,7 +66,7 @@ func (a *Access) add(c *Authenticator, o *Options) error {
 	case c.Networks != nil:
 		a.clients = append(a.clients, func(r *http.Request) (Identity, bool) { return byNetwork(c.Networks, r.RemoteAddr) })
 	case c.TrustedProxy != nil:
-		a.clients = append(a.clients, c.TrustedProxy.identify)
+		a.clients, a.proxies = append(a.clients, c.TrustedProxy.identify), append(a.proxies, c.TrustedProxy)
 	case c.Tokens != nil:
 		f, err := openTokens(c.Tokens.File, o.Now, o.Log)
 		if err != nil {
@@ -75,15 +78,38 @@ func (a *Access) add(c *Authenticator, o *Options) error {
 		if err != nil {
 			return err
 		}
-		a.bearers = append(a.bearers, (&jwtVerifier{c.JWT, keys, o.Now}).identify)
+		a.bearers = append(a.bearers, foreign((&jwtVerifier{c.JWT, keys, o.Now}).identify))
 	case c.Kubernetes != nil:
 		if o.Review == nil {
 			return errors.New("access: kubernetes: this command does not run in a cluster, so there is no API server to review tokens")
 		}
-		a.bearers = append(a.bearers, newReviews(c.Kubernetes, o.Review, o.Now).identify)
+		a.bearers = append(a.bearers, foreign(newReviews(c.Kubernetes, o.Review, o.Now).identify))
 	}
 	return nil
 }
+
+// foreign returns an authenticator that gets no tokens of this program, which are secrets that only the
+// files of tokens know.
+func foreign(identify bearer) bearer {
+	return func(ctx context.Context, token string) (Identity, error) {
+		if strings.HasPrefix(token, tokenPrefix) {
+			return Identity{}, errNotMine
+		}
+		return identify(ctx, token)
+	}
+}
+
+const (
+	// maxWaiting is how many requests wait at a time for a server that helps to judge their tokens, and
+	// waitingShare how many of them are of one client.
+	maxWaiting   = 64
+	waitingShare = 32
+)
+
+func newWaiting() *admission.Budget { return admission.NewBudget(maxWaiting, waitingShare) }
+
+// errTooManyWait means that a token cannot be judged now, because too many others are being judged.
+var errTooManyWait = fmt.Errorf("%w: too many tokens are being checked", errUnavailable)
 
 // Restricts reports whether somebody may not read something.
 func (a *Access) Restricts() bool { return !a.rules.open() }

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -90,11 +91,6 @@ readers:
 			}
 		}
 	}
-	scope := func(id *Identity) string { return (&Request{view: c.rules.view(id)}).Scope() }
-	eve := &Identity{User: "eve", Groups: []string{"staff"}}
-	if scope(ann) == scope(bob) || scope(ann) == scope(eve) || scope(eve) != scope(&Identity{User: "joe", Groups: eve.Groups}) || scope(bob) == (*Request)(nil).Scope() {
-		t.Errorf("the scopes are %s, %s and %s", scope(ann), scope(bob), scope(eve))
-	}
 	if (*Request)(nil).Sees("SR:PUBLIC") || (&Request{}).Sees("SR:PUBLIC") || (*Request)(nil).SeesAll() {
 		t.Error("a request without an identity sees a PV")
 	}
@@ -134,4 +130,30 @@ func FuzzParse(f *testing.F) {
 		q := Request{view: c.rules.view(&Identity{})}
 		q.Reads("SR:VAC:P1.DESC")
 	})
+}
+
+// TestUnusedPatterns checks which patterns match no PV.
+func TestUnusedPatterns(t *testing.T) {
+	c, err := Parse([]byte("access: [{anonymous: {}}]\ndefault: everybody\nreaders:\n" +
+		"- {pvs: ['SR:VAC:*', 'SR:VAK:*', 'GUN.VAL', GUM], groups: [vacuum]}\n- {pvs: ['BR:*'], groups: [staff]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(c, Options{Now: newClock().now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := a.Unused(func(seen func(string)) error {
+		for _, pv := range []string{"SR:VAC:P1", "GUN", "GUN.DESC", "SR:X"} {
+			seen(pv)
+		}
+		return nil
+	})
+	if err != nil || strings.Join(got, " ") != "SR:VAK:* GUM BR:*" {
+		t.Errorf("the patterns %q match no PV, %v", got, err)
+	}
+	away := errors.New("the store is away")
+	if _, err := a.Unused(func(func(string)) error { return away }); !errors.Is(err, away) {
+		t.Errorf("without names the error is %v", err)
+	}
 }

@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 )
@@ -13,6 +12,16 @@ type Identity struct {
 	Groups []string
 	// Method is the name of the authenticator, such as tokens.
 	Method string
+}
+
+// client returns the name of a client that has proved who it is. It returns "" for others, which are
+// known only by their addresses.
+func (id *Identity) client() string {
+	switch id.Method {
+	case "tokens", "jwt", "kubernetes", "trustedProxy":
+		return id.Method + " " + id.User
+	}
+	return ""
 }
 
 // maxNoted is the number of PVs that a request notes for the audit log.
@@ -43,24 +52,21 @@ func From(ctx context.Context) *Request {
 	return q
 }
 
+// Client returns a name for the identity, by which it has a share of what clients share. It returns "" if
+// only the address of the client is known, and never a text that is an address.
+func (q *Request) Client() string {
+	if q == nil {
+		return ""
+	}
+	return q.client()
+}
+
 // Sees reports whether the identity may read a PV, given its canonical name. It is for lists of PVs
 // that the request did not name.
 func (q *Request) Sees(pv string) bool { return q != nil && q.view.sees(pv) }
 
 // SeesAll reports whether the identity may read every PV.
 func (q *Request) SeesAll() bool { return q != nil && q.view.all }
-
-// Scope returns a text that is equal for identities that may read the same PVs. A cache of what was read
-// for one request may answer another one only if their scopes are equal.
-func (q *Request) Scope() string {
-	switch {
-	case q == nil:
-		return "nothing"
-	case q.view.all:
-		return "everything"
-	}
-	return fmt.Sprint(q.view.others, q.view.grants)
-}
 
 // Reads is Sees for a PV that the request reads. It notes the PV for the audit log.
 func (q *Request) Reads(pv string) bool {

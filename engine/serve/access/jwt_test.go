@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -16,10 +17,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"varve.dev/varve/engine/serve/admission"
 )
 
 // issuer is an OpenID Connect issuer.
@@ -220,4 +224,55 @@ func TestWrongKeysAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// stuck is a transport whose requests end when it is closed.
+type stuck chan struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (s stuck) RoundTrip(*http.Request) (*http.Response, error) {
+	<-s
+	return nil, errors.New("no answer")
+}
+
+// TestFewRequestsWaitForKeys checks that a client whose tokens have unknown keys, while the issuer does not
+// answer, gets few places to wait, and that a client that disconnects does not wait.
+func TestFewRequestsWaitForKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys, err := newKeySet(&JWT{Issuer: "https://login.example.org"}, time.Now, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		issuer := make(stuck)
+		keys.client.Transport = issuer
+		slow := admission.WithClient(t.Context(), "slow")
+		errs := make(chan error, 10*maxWaiting)
+		for range 10 * maxWaiting {
+			go func() {
+				_, err := keys.find(slow, "junk", "ES256")
+				errs <- err
+			}()
+		}
+		synctest.Wait()
+		if n := len(errs); n != 10*maxWaiting-waitingShare {
+			t.Errorf("%d requests of a client got an answer at once, want all but %d", n, waitingShare)
+		}
+		other, disconnect := context.WithCancel(admission.WithClient(t.Context(), "other"))
+		gone := make(chan error)
+		go func() {
+			_, err := keys.find(other, "k1", "ES256")
+			gone <- err
+		}()
+		synctest.Wait()
+		disconnect()
+		if err := <-gone; !errors.Is(err, context.Canceled) || !errors.Is(err, errUnavailable) {
+			t.Errorf("a client that disconnects gets %v", err)
+		}
+		close(issuer)
+		for range 10 * maxWaiting {
+			if err := <-errs; !errors.Is(err, errUnavailable) {
+				t.Errorf("without keys, a request gets %v", err)
+			}
+		}
+	})
 }

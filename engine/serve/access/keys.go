@@ -13,11 +13,12 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"varve.dev/varve/engine/serve/admission"
 )
 
 const (
@@ -40,7 +41,8 @@ var errUnavailable = errors.New("the token cannot be checked now")
 //	find(kid) ─▶ in the cache, and fresh ─▶ key
 //	             otherwise: fetch, at most every 20 s ─▶ key, or refusal
 //
-// One request fetches while the others use the known keys, or wait if their key is not among them.
+// One request fetches while the others use the known keys, or wait if their key is not among them. Only some
+// wait; the others get 503.
 type keySet struct {
 	issuer, url string
 	client      *http.Client
@@ -49,9 +51,12 @@ type keySet struct {
 
 	current atomic.Pointer[fetched]
 
-	mu    sync.Mutex
-	tried time.Time // last try to fetch
-	err   error     // of that try
+	waiting *admission.Budget
+
+	// fetching holds an element while a request fetches. That request alone uses the fields below.
+	fetching chan struct{}
+	tried    time.Time // last try to fetch
+	err      error     // of that try
 }
 
 type fetched struct {
@@ -74,7 +79,7 @@ func newKeySet(cfg *JWT, now func() time.Time, log *slog.Logger) (*keySet, error
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	return &keySet{
-		issuer: cfg.Issuer, url: cfg.KeysURL, now: now, log: log,
+		issuer: cfg.Issuer, url: cfg.KeysURL, now: now, log: log, waiting: newWaiting(), fetching: make(chan struct{}, 1),
 		client: &http.Client{
 			Transport: transport, Timeout: fetchTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -96,16 +101,33 @@ func (s *keySet) find(ctx context.Context, kid, alg string) (*jose.JSONWebKey, e
 	case key != nil && age < keysFresh:
 		return key, nil
 	case key != nil && age < keysStale: // one request fetches, and the others do not wait
-		if s.mu.TryLock() {
-			s.fetchLocked(ctx)
-			s.mu.Unlock()
+		select {
+		case s.fetching <- struct{}{}:
+			s.fetchOnce(ctx)
+		default:
 		}
 	default:
-		s.mu.Lock()
-		s.fetchLocked(ctx)
-		s.mu.Unlock()
+		if err := s.fetchOrWait(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return s.fetchedKey(kid, alg)
+}
+
+// fetchOrWait fetches the keys, or waits for the request that does so.
+func (s *keySet) fetchOrWait(ctx context.Context) error {
+	client := admission.ClientOf(ctx)
+	if !s.waiting.Take(client, 1) {
+		return errTooManyWait
+	}
+	defer s.waiting.Give(client, 1)
+	select {
+	case s.fetching <- struct{}{}:
+		s.fetchOnce(ctx)
+		return nil
+	case <-ctx.Done():
+		return errors.Join(errUnavailable, ctx.Err())
+	}
 }
 
 // fetchedKey returns a key after a try to fetch it.
@@ -138,9 +160,10 @@ func (f *fetched) find(kid, alg string) (found *jose.JSONWebKey) {
 	return found
 }
 
-// fetchLocked fetches the keys, unless that was tried a moment ago. If it fails, the known keys
-// stay.
-func (s *keySet) fetchLocked(ctx context.Context) {
+// fetchOnce fetches the keys, unless that was tried a moment ago. If it fails, the known keys stay. The
+// caller has put an element into fetching.
+func (s *keySet) fetchOnce(ctx context.Context) {
+	defer func() { <-s.fetching }()
 	now := s.now()
 	if d := now.Sub(s.tried); d >= 0 && d < fetchEvery {
 		return

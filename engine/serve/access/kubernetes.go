@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"varve.dev/varve/engine/serve/admission"
 )
 
 // Kubernetes lets the API server judge tokens, such as those of service accounts.
@@ -27,22 +29,29 @@ func parseKubernetes(n node) (*Kubernetes, error) {
 const (
 	// reviewFor is how long a judgement is used: a token that is revoked works so long.
 	reviewFor = time.Minute
-	// maxReviews is the number of judgements in memory.
+	// maxReviews is the number of judgements in memory, of valid tokens and of others.
 	maxReviews    = 1000
 	reviewTimeout = 5 * time.Second
 	// reviewsAtOnce bounds the requests to the API server.
 	reviewsAtOnce = 4
 )
 
-// reviews remembers the judgements of the API server by the hash of the token.
+// reviews remembers the judgements of the API server by the hash of the token:
+//
+//	token ─▶ judged a moment ago ─▶ identity, or refusal
+//	         otherwise: wait for one of 4 places ─▶ API server ─▶ identity, or refusal
+//	                      └─ too many wait, of all or of this client: 503
+//
+// Invalid tokens are remembered apart, so that a client with many of them does not push out valid ones.
 type reviews struct {
 	audience string
 	review   Reviewer
 	now      func() time.Time
 	places   chan struct{}
+	waiting  *admission.Budget
 
-	mu    sync.Mutex
-	known map[[sha256.Size]byte]judgement
+	mu             sync.Mutex
+	valid, invalid map[[sha256.Size]byte]judgement
 }
 
 type judgement struct {
@@ -52,7 +61,10 @@ type judgement struct {
 }
 
 func newReviews(cfg *Kubernetes, review Reviewer, now func() time.Time) *reviews {
-	return &reviews{cfg.Audience, review, now, make(chan struct{}, reviewsAtOnce), sync.Mutex{}, map[[sha256.Size]byte]judgement{}}
+	return &reviews{
+		audience: cfg.Audience, review: review, now: now, places: make(chan struct{}, reviewsAtOnce), waiting: newWaiting(),
+		valid: map[[sha256.Size]byte]judgement{}, invalid: map[[sha256.Size]byte]judgement{},
+	}
 }
 
 // identify returns the identity of a token.
@@ -74,6 +86,11 @@ func (r *reviews) identify(ctx context.Context, token string) (Identity, error) 
 
 // ask asks the API server.
 func (r *reviews) ask(ctx context.Context, token string) (j judgement, err error) {
+	client := admission.ClientOf(ctx)
+	if !r.waiting.Take(client, 1) {
+		return j, errTooManyWait
+	}
+	defer r.waiting.Give(client, 1)
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	select {
@@ -92,17 +109,25 @@ func (r *reviews) ask(ctx context.Context, token string) (j judgement, err error
 func (r *reviews) recall(hash [sha256.Size]byte) (judgement, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	j, found := r.known[hash]
+	j, found := r.valid[hash]
+	if !found {
+		j, found = r.invalid[hash]
+	}
 	return j, found && r.now().Before(j.until)
 }
 
-// remember keeps a judgement. If there are too many, all are forgotten: an attacker with new tokens
-// costs the others one more review.
+// remember keeps a judgement. If there are too many of its kind, all of them are forgotten, which costs the
+// API server one more review of each.
 func (r *reviews) remember(hash [sha256.Size]byte, j judgement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.known) >= maxReviews {
-		clear(r.known)
+	into, other := r.valid, r.invalid
+	if !j.valid {
+		into, other = other, into
 	}
-	r.known[hash] = j
+	delete(other, hash)
+	if len(into) >= maxReviews {
+		clear(into)
+	}
+	into[hash] = j
 }

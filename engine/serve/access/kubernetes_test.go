@@ -3,7 +3,12 @@ package access
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/serve/admission"
 )
 
 // TestReviewsAreRemembered checks that the API server judges a token once a minute, and that failures
@@ -38,7 +43,64 @@ func TestReviewsAreRemembered(t *testing.T) {
 	for i := range 3 * maxReviews {
 		_, _ = r.identify(t.Context(), string(rune(i+1000)))
 	}
-	if len(r.known) > maxReviews {
-		t.Errorf("%d judgements are in memory", len(r.known))
+	if n := len(r.invalid); n > maxReviews {
+		t.Errorf("%d judgements are in memory", n)
+	}
+	check("good", nil, 5+3*maxReviews) // which the invalid ones have not pushed out
+}
+
+// TestFewReviewsWait checks that a client with many junk tokens, while the API server is slow, gets few
+// places to wait, and that another client gets one.
+func TestFewReviewsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		r := newReviews(&Kubernetes{}, func(context.Context, string, string) (string, []string, bool, error) {
+			<-answer
+			return "ann", nil, true, nil
+		}, time.Now)
+		slow, other := admission.WithClient(t.Context(), "slow"), admission.WithClient(t.Context(), "other")
+		errs := make(chan error, 10*maxWaiting)
+		for i := range 10 * maxWaiting {
+			go func() {
+				_, err := r.identify(slow, strconv.Itoa(i))
+				errs <- err
+			}()
+		}
+		synctest.Wait()
+		if n := len(errs); n != 10*maxWaiting-waitingShare {
+			t.Errorf("%d requests of a client got an answer at once, want all but %d", n, waitingShare)
+		}
+		for range len(errs) {
+			if err := <-errs; !errors.Is(err, errTooManyWait) {
+				t.Errorf("a request that cannot wait gets %v", err)
+			}
+		}
+		close(answer)
+		if id, err := r.identify(other, "good"); err != nil || id.User != "ann" {
+			t.Errorf("another client gets %v, %v", id, err)
+		}
+		for range waitingShare {
+			if err := <-errs; err != nil {
+				t.Errorf("a request that waited gets %v", err)
+			}
+		}
+	})
+}
+
+// TestTokensOfThisProgramStayHere checks that no other authenticator gets them, even if no file has them.
+func TestTokensOfThisProgramStayHere(t *testing.T) {
+	cfg, err := Parse([]byte("access: [{kubernetes: {}}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(cfg, Options{Now: time.Now, Review: func(_ context.Context, token, _ string) (string, []string, bool, error) {
+		t.Errorf("the API server gets %q", token)
+		return "", nil, false, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.judge(t.Context(), tokenPrefix+"x"); err == nil {
+		t.Error("an unknown token is accepted")
 	}
 }

@@ -10,8 +10,11 @@ import (
 // TrustedProxy believes the headers of a proxy that has a client certificate of clientCA with a name.
 type TrustedProxy struct {
 	// Certificate is a DNS name or a URI of the certificate, or its whole subject.
-	Certificate             string
-	UserHeader, GroupHeader string
+	Certificate string
+	UserHeader  string
+	// GroupHeader is empty for a proxy that tells no groups. A proxy passes on the headers that it does not
+	// know, so every client could choose its groups.
+	GroupHeader string
 }
 
 func parseProxy(n node) (*TrustedProxy, error) {
@@ -19,7 +22,7 @@ func parseProxy(n node) (*TrustedProxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &TrustedProxy{UserHeader: "X-Forwarded-User", GroupHeader: "X-Forwarded-Groups"}
+	p := &TrustedProxy{UserHeader: "X-Forwarded-User"}
 	for name, to := range map[string]*string{"certificate": &p.Certificate, "userHeader": &p.UserHeader, "groupsHeader": &p.GroupHeader} {
 		if err := setText(fields, name, to); err != nil {
 			return nil, err
@@ -41,6 +44,9 @@ func (p *TrustedProxy) identify(r *http.Request) (Identity, bool) {
 	if users := r.Header.Values(p.UserHeader); len(users) == 1 && len(users[0]) <= maxWords {
 		id.User = users[0]
 	}
+	if p.GroupHeader == "" {
+		return id, true
+	}
 	for _, list := range r.Header.Values(p.GroupHeader) {
 		for _, group := range strings.Split(list, ",") {
 			if group = strings.TrimSpace(group); group != "" && len(id.Groups) < maxGroups {
@@ -49,6 +55,17 @@ func (p *TrustedProxy) identify(r *http.Request) (Identity, bool) {
 		}
 	}
 	return id, true
+}
+
+// Forwarded returns the name that Request.Client will have if a trusted proxy names one user for the
+// request, and no token counts. Otherwise it returns "".
+func (a *Access) Forwarded(r *http.Request) string {
+	for _, p := range a.proxies {
+		if id, found := p.identify(r); found && id.User != "" {
+			return id.client()
+		}
+	}
+	return ""
 }
 
 func (p *TrustedProxy) owns(c *x509.Certificate) bool {

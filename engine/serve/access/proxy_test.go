@@ -22,13 +22,16 @@ type secured struct {
 	ca       *authority.Authority
 }
 
-func newSecured(t *testing.T) *secured {
+const namesGroups = "{certificate: proxy.example.org, groupsHeader: X-Forwarded-Groups}"
+
+// newSecured returns a server that trusts a proxy, as its access file says.
+func newSecured(t *testing.T, proxy string) *secured {
 	t.Helper()
 	s := &secured{dir: t.TempDir(), ca: authority.New(t)}
 	s.issue(t, s.ca)
 	path := filepath.Join(s.dir, "access.yaml")
 	write(t, path, "tls: {certificate: tls.crt, key: tls.key, clientCA: ca.crt}\n"+
-		"access:\n- trustedProxy: {certificate: proxy.example.org}\n- anonymous: {}\n")
+		"access:\n- trustedProxy: "+proxy+"\n- anonymous: {}\n")
 	cfg, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +48,9 @@ func newSecured(t *testing.T) *secured {
 			return
 		}
 		fmt.Fprint(w, q.User, q.Groups, q.Method)
+		if forwarded := a.Forwarded(r); forwarded != q.Client() {
+			t.Errorf("a request of %q has the share of %q", q.Client(), forwarded)
+		}
 	}))
 	if srv.Listener, err = cfg.Listener(srv.Listener, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
@@ -92,7 +98,7 @@ func (s *secured) get(t *testing.T, ca *authority.Authority, own *tls.Certificat
 
 // TestOnlyTheNamedProxyIsBelieved checks whose headers give an identity.
 func TestOnlyTheNamedProxyIsBelieved(t *testing.T) {
-	s := newSecured(t)
+	s := newSecured(t, namesGroups)
 	proxy, other := s.ca.Certificate(t, "proxy.example.org"), s.ca.Certificate(t, "other.example.org")
 	forged := authority.New(t).Certificate(t, "proxy.example.org")
 	ann := []string{"X-Forwarded-User", "ann", "X-Forwarded-Groups", "vacuum, staff"}
@@ -117,10 +123,20 @@ func TestOnlyTheNamedProxyIsBelieved(t *testing.T) {
 	}
 }
 
+// TestGroupsOfAProxyNeedTheirHeader checks that groups count only if the access file names their header: a
+// proxy passes on the headers of its clients that it does not know.
+func TestGroupsOfAProxyNeedTheirHeader(t *testing.T) {
+	s := newSecured(t, "{certificate: proxy.example.org}")
+	proxy := s.ca.Certificate(t, "proxy.example.org")
+	if got, err := s.get(t, s.ca, &proxy, "X-Forwarded-User", "ann", "X-Forwarded-Groups", "vacuum"); got != "ann[]trustedProxy" {
+		t.Errorf("the identity is %q, %v", got, err)
+	}
+}
+
 // TestCertificatesAreReadAgain checks that a new certificate counts for new connections, and that the
 // last valid one stays in use while the files are wrong.
 func TestCertificatesAreReadAgain(t *testing.T) {
-	s := newSecured(t)
+	s := newSecured(t, namesGroups)
 	next := authority.New(t)
 	s.issue(t, next)
 	if _, err := s.get(t, next, nil); err != nil {

@@ -61,6 +61,33 @@ func (r *Rule) compile() {
 	}
 }
 
+// Unused returns the patterns in the field readers that match no PV. Most of them are mistakes. each calls its
+// argument for the canonical name of every PV.
+func (a *Access) Unused(each func(seen func(pv string)) error) (patterns []string, err error) {
+	type unused struct {
+		text string
+		*pattern
+	}
+	var left []unused
+	for i := range a.rules.list {
+		l := &a.rules.list[i]
+		for k := range l.PVs {
+			left = append(left, unused{l.PVs[k], &l.matchers[k]})
+		}
+	}
+	if len(left) == 0 {
+		return nil, nil
+	}
+	err = each(func(pv string) {
+		record := pvname.Record(pv)
+		left = slices.DeleteFunc(left, func(u unused) bool { return u.matches(pv, record) })
+	})
+	for _, u := range left {
+		patterns = append(patterns, u.text)
+	}
+	return patterns, err
+}
+
 func (r *Rule) names(pv, record string) bool {
 	for i := range r.matchers {
 		if r.matchers[i].matches(pv, record) {

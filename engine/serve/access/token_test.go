@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -103,6 +105,48 @@ func TestTokensFollowTheirFile(t *testing.T) {
 	c.at = c.at.Add(-time.Hour) // a clock that was set back must not stop reloads
 	write(t, path, bobLine)
 	check("after the clock was set back", false, true, true)
+}
+
+// TestASlowDiskHoldsOneRequest checks that only one request waits for the file, and that problems says so.
+func TestASlowDiskHoldsOneRequest(t *testing.T) {
+	c, path := newClock(), filepath.Join(t.TempDir(), "tokens")
+	secret, line, err := NewToken("ann", nil, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, line)
+	f, err := openTokens(path, c.now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		disk := make(chan struct{})
+		f.get = func(string) ([]byte, error) {
+			<-disk
+			return []byte("# nobody"), nil
+		}
+		c.advance(reloadAfter)
+		first := make(chan error)
+		go func() {
+			_, err := f.identify(t.Context(), secret)
+			first <- err
+		}()
+		synctest.Wait()
+		if _, err := f.identify(t.Context(), secret); err != nil {
+			t.Errorf("while the disk does not answer: %v", err)
+		}
+		if got := f.problems(); len(got) > 0 {
+			t.Errorf("a moment later there are the problems %q", got)
+		}
+		c.advance(2 * slowRead)
+		if got := f.problems(); len(got) != 1 || !strings.Contains(got[0], "21s") {
+			t.Errorf("while the disk does not answer, the problems are %q", got)
+		}
+		close(disk)
+		if err := <-first; !errors.Is(err, errNotMine) {
+			t.Errorf("the request that has read the file gets %v", err)
+		}
+	})
 }
 
 // TestAFileOfTokensMustBeValidAtTheStart checks errors of New.

@@ -8,54 +8,72 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
 	// reloadAfter is how long the tokens of a file are used before it is read again.
 	reloadAfter = time.Second
+	// slowRead is how long a read of the file may take before it is a problem.
+	slowRead = 10 * time.Second
 	// maxTokenFile bounds the file of tokens in bytes.
 	maxTokenFile = 4 << 20
 )
 
-// tokenFile is the tokens of a file. It reads the file again while requests use it. If the file is
-// gone or invalid, it keeps the last valid tokens, and says so.
+// tokenFile is the tokens of a file. A request reads the file again if that is due, while the others use
+// the last tokens: a slow disk holds only one request. If the file is gone or invalid, the last valid
+// tokens stay, and problems says so.
 type tokenFile struct {
 	path string
 	now  func() time.Time
 	log  *slog.Logger
+	// get reads the file.
+	get func(path string) ([]byte, error)
 
-	mu     sync.Mutex
-	read   time.Time // last time that the file was read
+	last atomic.Pointer[loaded]
+
+	reading sync.Mutex // held by the request that reads
+}
+
+// loaded is what a file of tokens had when it was last read.
+type loaded struct {
+	at     time.Time
 	text   []byte
 	tokens []Token
-	// problem is why the tokens are not those of the file, or nil.
+	// problem is why text and tokens are older, or nil.
 	problem error
 }
 
 // openTokens reads a file of tokens, which must be valid.
 func openTokens(path string, now func() time.Time, log *slog.Logger) (*tokenFile, error) {
-	f := &tokenFile{path: path, now: now, log: log, read: now()}
-	if err := f.load(); err != nil {
-		return nil, fmt.Errorf("access: tokens: %w", err)
+	f := &tokenFile{path: path, now: now, log: log, get: readBounded}
+	first := f.load(&loaded{})
+	if first.problem != nil {
+		return nil, fmt.Errorf("access: tokens: %w", first.problem)
 	}
+	f.last.Store(first)
 	return f, nil
 }
 
-func (f *tokenFile) load() error {
-	text, err := readBounded(f.path)
+// load reads the file.
+func (f *tokenFile) load(last *loaded) *loaded {
+	next := &loaded{at: f.now(), text: last.text, tokens: last.tokens}
+	text, err := f.get(f.path)
 	if err != nil {
-		return err
+		next.problem = err
+		return next
 	}
-	if f.tokens != nil && bytes.Equal(text, f.text) {
-		return nil
+	if last.tokens != nil && bytes.Equal(text, last.text) {
+		return next
 	}
 	tokens, err := ParseTokens(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.path, err)
+		next.problem = fmt.Errorf("%s: %w", f.path, err)
+		return next
 	}
-	f.text, f.tokens = text, append([]Token{}, tokens...)
-	return nil
+	next.text, next.tokens = text, append([]Token{}, tokens...)
+	return next
 }
 
 func readBounded(path string) ([]byte, error) {
@@ -69,29 +87,35 @@ func readBounded(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// current returns the tokens, after reading the file if that is due.
-func (f *tokenFile) current() []Token {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.now()
-	if d := now.Sub(f.read); d >= 0 && d < reloadAfter {
-		return f.tokens
+// current returns the tokens, after reading the file if that is due and no other request does so.
+func (f *tokenFile) current() *loaded {
+	last := f.last.Load()
+	if !f.due(last) || !f.reading.TryLock() {
+		return last
 	}
-	f.read = now
-	err := f.load()
+	defer f.reading.Unlock()
+	if last = f.last.Load(); !f.due(last) {
+		return last
+	}
+	next := f.load(last)
+	f.last.Store(next)
 	switch {
-	case err != nil && (f.problem == nil || f.problem.Error() != err.Error()):
-		f.log.Warn("the file of tokens cannot be used; the last valid tokens stay in use", "err", err)
-	case err == nil && f.problem != nil:
+	case next.problem != nil && (last.problem == nil || last.problem.Error() != next.problem.Error()):
+		f.log.Warn("the file of tokens cannot be used; the last valid tokens stay in use", "err", next.problem)
+	case next.problem == nil && last.problem != nil:
 		f.log.Info("the file of tokens is valid again", "path", f.path)
 	}
-	f.problem = err
-	return f.tokens
+	return next
+}
+
+func (f *tokenFile) due(last *loaded) bool {
+	d := f.now().Sub(last.at)
+	return d < 0 || d >= reloadAfter
 }
 
 // identify returns the identity of a bearer token.
 func (f *tokenFile) identify(_ context.Context, secret string) (Identity, error) {
-	t := findToken(f.current(), secret)
+	t := findToken(f.current().tokens, secret)
 	if t == nil {
 		return Identity{}, errNotMine
 	}
@@ -100,13 +124,23 @@ func (f *tokenFile) identify(_ context.Context, secret string) (Identity, error)
 
 // problems returns why the tokens are not those of the file.
 func (f *tokenFile) problems() []string {
-	f.current()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.problem == nil {
+	last := f.current()
+	if last.problem == nil {
+		if d := f.now().Sub(last.at); d > slowRead && f.isReading() {
+			return []string{fmt.Sprintf("the file of tokens has not been read for %v, because its disk does not answer; the last tokens stay in use", d.Round(time.Second))}
+		}
 		return nil
 	}
-	return []string{"the file of tokens cannot be used, and the last valid tokens stay in use: " + f.problem.Error()}
+	return []string{"the file of tokens cannot be used, and the last valid tokens stay in use: " + last.problem.Error()}
+}
+
+// isReading reports whether a request reads the file.
+func (f *tokenFile) isReading() bool {
+	if f.reading.TryLock() {
+		f.reading.Unlock()
+		return false
+	}
+	return true
 }
 
 // errNotMine means that another authenticator may know a token.

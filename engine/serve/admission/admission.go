@@ -5,10 +5,12 @@
 //	                 └─ full, and no place becomes free in time: ErrFull ──▶ 503, Retry-After
 //
 //	body ──▶ Budget.Take for each piece that has arrived ──▶ Give at the end of the request
+//	            └─ too little left of the budget, or of the client's share: 503, Retry-After
 //
 // In a process that also captures, samples in memory and reads share the memory of the process.
-// A read that holds more than others takes several places. One client gets at most half of the
-// places: a client that reads slowly cannot keep others from reading.
+// A read that holds more than others takes several places. While it waits for them, smaller reads
+// overtake it, for some time (see waiter). One client gets at most half of the places: a client that reads
+// slowly cannot keep others from reading.
 package admission
 
 import (
@@ -20,7 +22,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"golang.org/x/sync/semaphore"
 )
 
 // ErrFull is returned if too many reads are under way.
@@ -39,25 +40,25 @@ const (
 // Gate admits a bounded number of reads at a time. A nil Gate admits all of them.
 type Gate struct {
 	size    int64
-	places  *semaphore.Weighted // held by reads that are admitted
-	waiting chan struct{}       // holds an element for each read that waits
 	refused prometheus.Counter
 
 	mu      sync.Mutex
+	free    int64              // places
 	clients map[string]*client // that have reads here
+	waiting []*waiter          // the first one has waited longest
 }
 
-// client is the share of one client.
+// client is a client with reads, and its share.
 type client struct {
-	places *semaphore.Weighted
-	reads  int // admitted or waiting
+	share int64 // places that it may hold
+	held  int64 // places that it holds
+	reads int   // admitted or waiting
 }
 
 // New returns a Gate with room for the given number of reads.
 func New(reads int, reg prometheus.Registerer) *Gate {
 	return &Gate{
-		size: int64(reads), places: semaphore.NewWeighted(int64(reads)), waiting: make(chan struct{}, reads*waitingPerPlace),
-		clients: map[string]*client{},
+		size: int64(reads), free: int64(reads), clients: map[string]*client{},
 		refused: promauto.With(reg).NewCounter(prometheus.CounterOpts{
 			Namespace: "varve", Subsystem: "http", Name: "reads_refused_total",
 			Help: "Reads of samples that were refused because too many were under way.",
@@ -67,6 +68,12 @@ func New(reads int, reg prometheus.Registerer) *Gate {
 
 // clientKey is the key of the client in a context.
 type clientKey struct{}
+
+// ClientOf returns the name of the client in a context, or "".
+func ClientOf(ctx context.Context) string {
+	name, _ := ctx.Value(clientKey{}).(string)
+	return name
+}
 
 // WithClient returns a context of a request of a client. Reads without a client have no share.
 func WithClient(ctx context.Context, name string) context.Context {
@@ -87,7 +94,7 @@ func (g *Gate) EnterHolding(ctx context.Context, bytes int64) (leave func(), err
 		return func() {}, nil
 	}
 	n := min(1+(bytes+PlaceBytes-1)/PlaceBytes, g.share())
-	name, _ := ctx.Value(clientKey{}).(string)
+	name := ClientOf(ctx)
 	c := g.join(name)
 	if c == nil {
 		return nil, g.refuse()
@@ -97,8 +104,7 @@ func (g *Gate) EnterHolding(ctx context.Context, bytes int64) (leave func(), err
 		return nil, err
 	}
 	return func() {
-		g.places.Release(n)
-		c.places.Release(n)
+		g.release(c, n)
 		g.part(name, c)
 	}, nil
 }
@@ -109,9 +115,9 @@ func (g *Gate) join(name string) *client {
 	defer g.mu.Unlock()
 	c := g.clients[name]
 	if c == nil {
-		c = &client{places: semaphore.NewWeighted(g.share())}
+		c = &client{share: g.share()}
 		if name == "" {
-			c.places = semaphore.NewWeighted(g.size)
+			c.share = g.size
 		}
 		g.clients[name] = c
 	}
@@ -129,35 +135,6 @@ func (g *Gate) part(name string, c *client) {
 	if c.reads--; c.reads == 0 {
 		delete(g.clients, name)
 	}
-}
-
-// acquire acquires n places of a client, and n of all.
-func (g *Gate) acquire(ctx context.Context, c *client, n int64) error {
-	if c.places.TryAcquire(n) {
-		if g.places.TryAcquire(n) {
-			return nil
-		}
-		c.places.Release(n)
-	}
-	select {
-	case g.waiting <- struct{}{}:
-		defer func() { <-g.waiting }()
-	default:
-		return g.refuse()
-	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	err := c.places.Acquire(waiting, n)
-	if err == nil {
-		if err = g.places.Acquire(waiting, n); err == nil {
-			return nil
-		}
-		c.places.Release(n)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return g.refuse()
 }
 
 // refuse counts a read that is refused and returns its error.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -144,6 +145,116 @@ func TestLargeReadsTakeSeveralPlaces(t *testing.T) {
 		}
 		leave()
 		leaves[1]()
+	})
+}
+
+// TestSmallReadsOvertakeLargeOnes checks that a read which waits for many places delays a small read of
+// another client only for some time, and one of its own client, too.
+func TestSmallReadsOvertakeLargeOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(8, prometheus.NewRegistry())
+		enter := func(client string, bytes int64) (func(), time.Duration, error) {
+			begun := time.Now()
+			leave, err := g.EnterHolding(WithClient(t.Context(), client), bytes)
+			return leave, time.Since(begun), err
+		}
+		must := func(client string, bytes int64, want time.Duration) func() {
+			t.Helper()
+			leave, waited, err := enter(client, bytes)
+			if err != nil || waited != want {
+				t.Fatalf("%s is admitted after %v, want %v: %v", client, waited, want, err)
+			}
+			return leave
+		}
+		must("a", 2*PlaceBytes, 0) // 3 places
+		must("b", 2*PlaceBytes, 0)
+		large := make(chan error)
+		go func() {
+			_, waited, err := enter("large", 3*PlaceBytes) // 4 places, of which 2 are free
+			if waited != patience {
+				t.Errorf("a large read waits %v", waited)
+			}
+			large <- err
+		}()
+		synctest.Wait()
+		must("small", 0, 0)()
+		must("large", 0, 0)()
+		time.Sleep(overtaking)
+		must("small", 0, patience-overtaking)() // the places were kept until now
+		if err := <-large; !errors.Is(err, ErrFull) {
+			t.Errorf("a large read without places gets %v", err)
+		}
+	})
+}
+
+// TestLargeReadsAreNotStarved checks that a large read is admitted although small ones take each place
+// that becomes free.
+func TestLargeReadsAreNotStarved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const places = 8
+		g := New(places, prometheus.NewRegistry())
+		end := make(chan struct{})
+		var small sync.WaitGroup
+		for i := range places {
+			small.Go(func() {
+				ctx := WithClient(t.Context(), string(rune('a'+i)))
+				time.Sleep(time.Duration(i) * time.Second / places)
+				for {
+					leave, err := g.Enter(ctx)
+					if err != nil {
+						t.Errorf("a small read gets %v", err)
+						return
+					}
+					time.Sleep(time.Second)
+					leave()
+					select {
+					case <-end:
+						return
+					default:
+					}
+				}
+			})
+		}
+		time.Sleep(1500 * time.Millisecond)
+		begun := time.Now()
+		leave, err := g.EnterHolding(WithClient(t.Context(), "large"), 3*PlaceBytes)
+		if waited := time.Since(begun); err != nil || waited < overtaking || waited > overtaking+time.Second {
+			t.Errorf("a large read is admitted after %v, %v", waited, err)
+		} else {
+			leave()
+		}
+		close(end)
+		small.Wait()
+		if g.free != places || len(g.waiting) > 0 || len(g.clients) > 0 {
+			t.Errorf("%d places are free, %d reads wait, %d clients are known", g.free, len(g.waiting), len(g.clients))
+		}
+	})
+}
+
+// TestALargeReadOfAFullClientKeepsNobodyWaiting checks that a read for which only the share of its client
+// has no room does not delay other clients.
+func TestALargeReadOfAFullClientKeepsNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(8, prometheus.NewRegistry())
+		full := WithClient(t.Context(), "full")
+		if _, err := g.EnterHolding(full, 0); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error)
+		go func() {
+			_, err := g.EnterHolding(full, 3*PlaceBytes)
+			done <- err
+		}()
+		time.Sleep(overtaking)
+		begun := time.Now()
+		leave, err := g.EnterHolding(WithClient(t.Context(), "other"), 3*PlaceBytes)
+		if err != nil || time.Since(begun) != 0 {
+			t.Fatalf("another client is admitted after %v, %v", time.Since(begun), err)
+		}
+		leave()
+		if err := <-done; !errors.Is(err, ErrFull) {
+			t.Errorf("a read beyond the share of its client gets %v", err)
+		}
 	})
 }
 

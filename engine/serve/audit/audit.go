@@ -3,8 +3,8 @@
 //	request ─▶ serve ─▶ Log.Add ─▶ queue ─▶ Run ─▶ a line per request ─▶ file or stderr
 //	                      └─ full: the line is dropped and counted
 //
-// A slow disk does not delay reads. Refusals have a queue of their own, so that many reads cannot push
-// them out.
+// A slow disk does not delay reads. Each decision has a queue of its own: many reads cannot push out
+// refusals, and many refusals, which everybody can cause, cannot push out lines about hidden PVs.
 package audit
 
 import (
@@ -59,12 +59,14 @@ const maxQueue = 4096
 
 // Log writes entries. Use New.
 type Log struct {
-	out             io.Writer
-	log             *slog.Logger
-	reads, refusals chan Entry
-	dropped         *prometheus.CounterVec
-	written         prometheus.Counter
-	failing         bool // the last write failed
+	out     io.Writer
+	log     *slog.Logger
+	hidden  chan Entry
+	refused chan Entry
+	allowed chan Entry
+	dropped *prometheus.CounterVec
+	written prometheus.Counter
+	failing bool // the last write failed
 
 	mu     sync.RWMutex
 	closed bool
@@ -74,7 +76,7 @@ type Log struct {
 func New(out io.Writer, reg prometheus.Registerer, log *slog.Logger) *Log {
 	f := promauto.With(reg)
 	return &Log{
-		out: out, log: log, reads: make(chan Entry, maxQueue), refusals: make(chan Entry, maxQueue),
+		out: out, log: log, hidden: make(chan Entry, maxQueue), refused: make(chan Entry, maxQueue), allowed: make(chan Entry, maxQueue),
 		dropped: f.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "varve", Subsystem: "audit", Name: "dropped_total", Help: "Lines that the audit log lacks, by the reason: full or failed.",
 		}, []string{"reason"}),
@@ -88,9 +90,12 @@ func New(out io.Writer, reg prometheus.Registerer, log *slog.Logger) *Log {
 func (l *Log) Add(e *Entry) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	queue := l.reads
-	if e.Decision != Allowed {
-		queue = l.refusals
+	queue := l.allowed
+	switch e.Decision {
+	case Hidden:
+		queue = l.hidden
+	case Refused:
+		queue = l.refused
 	}
 	if !l.closed {
 		select {
@@ -106,9 +111,11 @@ func (l *Log) Add(e *Entry) {
 func (l *Log) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
-		case e := <-l.refusals:
+		case e := <-l.hidden:
 			l.write(&e)
-		case e := <-l.reads:
+		case e := <-l.refused:
+			l.write(&e)
+		case e := <-l.allowed:
 			l.write(&e)
 		case <-ctx.Done():
 		}
@@ -116,7 +123,7 @@ func (l *Log) Run(ctx context.Context) {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
-	for _, queue := range []chan Entry{l.refusals, l.reads} {
+	for _, queue := range []chan Entry{l.hidden, l.refused, l.allowed} {
 		for len(queue) > 0 {
 			e := <-queue
 			l.write(&e)

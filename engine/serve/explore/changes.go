@@ -27,8 +27,10 @@ const (
 	// minWindow and maxWindow bound the window.
 	minWindow = time.Second
 	maxWindow = 366 * 24 * time.Hour
-	// maxComparisons is how many requests compare PVs at a time.
-	maxComparisons = 2
+	// maxComparisons is how many requests compare PVs at a time, and comparisonShare how many of them one
+	// client may have: a user who selects another window begins before the last comparison has ended.
+	maxComparisons  = 4
+	comparisonShare = 2
 	// comparisonTime bounds a request. PVs that are not compared in that time are left out.
 	comparisonTime = time.Minute
 )
@@ -78,11 +80,12 @@ func (h *Handler) changes(w http.ResponseWriter, r *http.Request, params *openap
 		h.fail(w, r, err)
 		return
 	}
-	if !h.comparing.Take(1) {
-		h.fail(w, r, fmt.Errorf("comparing PVs: %d requests do so already: %w", maxComparisons, admission.ErrFull))
+	client := admission.ClientOf(r.Context())
+	if !h.comparing.Take(client, 1) {
+		h.fail(w, r, fmt.Errorf("comparing PVs: at most %d requests do so at a time, and %d of one client: %w", maxComparisons, comparisonShare, admission.ErrFull))
 		return
 	}
-	defer h.comparing.Give(1)
+	defer h.comparing.Give(client, 1)
 	leave, err := h.reads.EnterHolding(r.Context(), (workers-1)*admission.PlaceBytes)
 	if err != nil {
 		h.fail(w, r, err)

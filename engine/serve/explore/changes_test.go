@@ -166,7 +166,7 @@ func TestChangesRefusesBadWindows(t *testing.T) {
 			t.Errorf("%s yields %d %s, want %s", q, code, text, want)
 		}
 	}
-	h.comparing.Take(maxComparisons)
+	h.comparing.Take("", maxComparisons)
 	if code, _, text := getChanges(t, h, oneHour); code != http.StatusServiceUnavailable {
 		t.Errorf("a request beyond the bound yields %d %s", code, text)
 	}

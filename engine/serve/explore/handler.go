@@ -38,7 +38,7 @@ type Handler struct {
 // New returns a handler that reads with reader. channels are the PVs that are captured. reads admits
 // reads of samples, and may be nil. now returns the current time.
 func New(reader *query.Reader, channels Channels, reads *admission.Gate, now func() time.Time, log *slog.Logger) *Handler {
-	return &Handler{reader, reads, now, log, admission.NewBudget(maxLive), channels, admission.NewBudget(maxComparisons)}
+	return &Handler{reader, reads, now, log, admission.NewBudget(maxLive, liveShare), channels, admission.NewBudget(maxComparisons, comparisonShare)}
 }
 
 // Register adds the paths to a mux.

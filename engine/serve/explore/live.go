@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	// maxLive is how many PVs are followed at a time, in all streams.
-	maxLive = 512
+	// maxLive is how many PVs are followed at a time, in all streams, and liveShare how many of them one
+	// client may follow. A browser has up to six streams.
+	maxLive   = 512
+	liveShare = 256
 	// interval is the time between two reads of a PV that is followed.
 	interval = time.Second
 	// lifetime is how long a stream lasts. Browsers connect again and continue where it ended.
@@ -43,11 +45,12 @@ func (h *Handler) follow(w http.ResponseWriter, r *http.Request, q *openapi.Quer
 		h.fail(w, r, err)
 		return
 	}
-	if !h.live.Take(int64(len(tails))) {
-		h.fail(w, r, fmt.Errorf("following PVs: %d PVs are followed already: %w", maxLive, admission.ErrFull))
+	client := admission.ClientOf(r.Context())
+	if !h.live.Take(client, int64(len(tails))) {
+		h.fail(w, r, fmt.Errorf("following PVs: at most %d PVs are followed at a time, and %d by one client: %w", maxLive, liveShare, admission.ErrFull))
 		return
 	}
-	defer h.live.Give(int64(len(tails)))
+	defer h.live.Give(client, int64(len(tails)))
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")

@@ -14,6 +14,7 @@ import (
 	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
@@ -111,15 +112,21 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		for range maxLive {
-			go func() {
-				request(ctx)
-				ended <- struct{}{}
-			}()
+		for _, client := range []string{"a", "b"} {
+			ctx := admission.WithClient(ctx, client)
+			for range liveShare {
+				go func() {
+					request(ctx)
+					ended <- struct{}{}
+				}()
+			}
+			synctest.Wait()
+			if w := request(ctx); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+				t.Errorf("a request beyond the share of %s returns %d", client, w.Code)
+			}
 		}
-		time.Sleep(interval / 2)
-		if w := request(t.Context()); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
-			t.Errorf("a request beyond the bound returns %d", w.Code)
+		if h.live.Take("c", 1) {
+			t.Error("all streams have more than the bound")
 		}
 		cancel()
 		for range maxLive {

@@ -69,6 +69,66 @@ func TestTheCacheIsBounded(t *testing.T) {
 	}
 }
 
+// TestOneClientGetsHalfOfTheCache checks that a client that builds and reads many files leaves memory to
+// others, also if others have built the files.
+func TestOneClientGetsHalfOfTheCache(t *testing.T) {
+	c := newCache(8 * chunkBytes)
+	get := func(client, pv string) (func(), error) {
+		_, release, err := c.get(admission.WithClient(t.Context(), client), pvKey(pv), noon, fill(2))
+		return release, err
+	}
+	must := func(client, pv string) func() {
+		t.Helper()
+		release, err := get(client, pv)
+		if err != nil {
+			t.Fatalf("%s gets %v for %s", client, err, pv)
+		}
+		return release
+	}
+	all := []func(){must("slow", "A"), must("slow", "B"), must("slow", "A")}
+	if _, err := get("slow", "C"); !errors.Is(err, admission.ErrFull) {
+		t.Errorf("a client that has its share gets %v", err)
+	}
+	all = append(all, must("other", "C"), must("other", "D"))
+	if _, err := get("slow", "C"); !errors.Is(err, admission.ErrFull) {
+		t.Errorf("a client that has its share gets %v for a file of another client", err)
+	}
+	all[1]()
+	all[1] = must("slow", "C")
+	for _, release := range all {
+		release()
+	}
+	if len(c.used) != 0 || c.held != 8*chunkBytes {
+		t.Errorf("%d files are in use; the cache holds %d bytes", len(c.used), c.held)
+	}
+}
+
+// TestTheShareOfAClientIsItsOwn checks that a client gets a file that another one could not build,
+// because it has had its share.
+func TestTheShareOfAClientIsItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache(4 * chunkBytes)
+		full := func(context.Context, *content) (*file, error) {
+			time.Sleep(time.Second)
+			return nil, admission.ErrFull
+		}
+		failed := make(chan error)
+		go func() {
+			_, _, err := c.get(admission.WithClient(t.Context(), "slow"), pvKey("A"), noon, full)
+			failed <- err
+		}()
+		synctest.Wait()
+		_, release, err := c.get(admission.WithClient(t.Context(), "other"), pvKey("A"), noon, fill(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+		if err := <-failed; !errors.Is(err, admission.ErrFull) {
+			t.Errorf("the client that has had its share gets %v", err)
+		}
+	})
+}
+
 // TestOneOfManyRequestsBuilds checks that requests share a build, that each gets its error, and that
 // another one builds the file if the first client goes away.
 func TestOneOfManyRequestsBuilds(t *testing.T) {
@@ -143,7 +203,7 @@ func TestOneOfManyRequestsBuilds(t *testing.T) {
 // TestContents checks reads of parts of a content that was written in parts, and again after a
 // restart.
 func TestContents(t *testing.T) {
-	c := newContent(func(*content) error { return nil })
+	c := newContent(func() error { return nil })
 	var want []byte
 	for round := range 2 {
 		c.restart()
@@ -157,8 +217,8 @@ func TestContents(t *testing.T) {
 		}
 	}
 	got, err := io.ReadAll(io.NewSectionReader(c, 0, c.size))
-	if err != nil || !bytes.Equal(got, want) || c.memory() != 3*chunkBytes {
-		t.Errorf("%d bytes in %d, %v", len(got), c.memory(), err)
+	if err != nil || !bytes.Equal(got, want) || len(c.chunks) != 3 {
+		t.Errorf("%d bytes in %d chunks, %v", len(got), len(c.chunks), err)
 	}
 	p := make([]byte, 1000)
 	if n, err := c.ReadAt(p, chunkBytes-500); n != 1000 || err != nil || !bytes.Equal(p, want[chunkBytes-500:chunkBytes+500]) {

@@ -16,15 +16,10 @@ type content struct {
 	size   int64
 	hash   hash.Hash
 	// reserve returns an error if there is no memory for another chunk.
-	reserve func(c *content) error
+	reserve func() error
 }
 
-func newContent(reserve func(*content) error) *content {
-	return &content{hash: sha256.New(), reserve: reserve}
-}
-
-// memory returns the number of bytes that the content holds.
-func (c *content) memory() int64 { return int64(len(c.chunks)) * chunkBytes }
+func newContent(reserve func() error) *content { return &content{hash: sha256.New(), reserve: reserve} }
 
 // Write implements io.Writer.
 func (c *content) Write(p []byte) (int, error) {
@@ -32,7 +27,7 @@ func (c *content) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		i, used := int(c.size/chunkBytes), c.size%chunkBytes
 		if i == len(c.chunks) {
-			if err := c.reserve(c); err != nil {
+			if err := c.reserve(); err != nil {
 				return 0, err
 			}
 			c.chunks = append(c.chunks, make([]byte, chunkBytes))

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"varve.dev/varve/engine/pvname"
 )
@@ -32,10 +33,12 @@ func (d day) end() int64 { return d.start.Add(24 * time.Hour).UnixNano() }
 
 func (d day) String() string { return d.start.Format(dayLayout) }
 
-// key names a file. pv is canonical.
+// key names a file. pv is canonical. hidden means that the client may not read the PV, so that there is no
+// such file for it.
 type key struct {
-	pv  string
-	day day
+	pv     string
+	day    day
+	hidden bool
 }
 
 // url returns the path of the file. A slash in the name of the PV is escaped.
@@ -59,5 +62,18 @@ func parseKey(path string) (key, error) {
 	case start.Year() < 1901 || start.Year() > 2199:
 		return key{}, fmt.Errorf("year %d is not in the range 1901 to 2199", start.Year())
 	}
-	return key{pvname.Canonical(path[:i]), day{start}}, nil
+	pv, err := parseName(path[:i])
+	return key{pv: pv, day: day{start}}, err
+}
+
+// parseName returns the canonical name of a PV.
+func parseName(text string) (string, error) {
+	switch pv := pvname.Canonical(text); {
+	case pv == "":
+		return "", errors.New("the name of a PV is required")
+	case strings.ContainsFunc(pv, unicode.IsControl):
+		return "", errors.New("the name of a PV has no control characters")
+	default:
+		return pv, nil
+	}
 }

@@ -2,13 +2,11 @@ package files
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
-	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/stream"
@@ -45,8 +43,8 @@ type selection struct {
 }
 
 func newSelection(q *openapi.Query, now time.Time) (s selection, err error) {
-	if s.pv = pvname.Canonical(q.Get("pv")); s.pv == "" {
-		return s, errors.New("parameter pv: the name of a PV is required")
+	if s.pv, err = parseName(q.Get("pv")); err != nil {
+		return s, fmt.Errorf("parameter pv: %w", err)
 	}
 	if s.from, err = q.TimeOr("from", query.Earliest); err != nil {
 		return s, err
@@ -114,7 +112,7 @@ func (h *Handler) list(ctx context.Context, s selection, lost *query.Losses) (*l
 			l.Next = clock(d.from())
 			return l, nil
 		}
-		l.Days = append(l.Days, item{d.String(), key{s.pv, d}.url(), min(last.CompleteUntil, settled) >= d.end()})
+		l.Days = append(l.Days, item{d.String(), key{pv: s.pv, day: d}.url(), min(last.CompleteUntil, settled) >= d.end()})
 		at = d.end()
 	}
 }

@@ -2,13 +2,19 @@ package files
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/admission"
 )
 
 const memory = 16 << 20
@@ -220,5 +226,43 @@ func TestRefusals(t *testing.T) {
 	}
 	if r.handler.cache.held != 0 || len(r.handler.cache.entries) != 0 {
 		t.Errorf("the cache holds %d bytes of %d files", r.handler.cache.held, len(r.handler.cache.entries))
+	}
+}
+
+// TestHiddenPVsWaitLikeUnknownOnes checks that a reader cannot learn from the order of refusals whether the
+// archive knows a PV: with all reads taken, neither gets an answer.
+func TestHiddenPVsWaitLikeUnknownOnes(t *testing.T) {
+	r := newRig(t, memory)
+	r.put("SR:I", floats(noon, 1), nil)
+	h := &Handler{
+		Reader: &query.Reader{Store: r.store, Shards: 4, Now: r.now.Load, Visible: func(_ context.Context, pv string) bool { return pv != "SR:I" }},
+		Reads:  admission.New(1, prometheus.NewRegistry()), Memory: memory, Now: r.handler.Now, Log: r.handler.Log,
+	}
+	mux := http.NewServeMux()
+	h.Register(mux)
+	leave, err := h.Reads.Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // ends the wait for a place
+	for _, pv := range []string{"SR:I", "SR:NONE"} {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/files/"+pv+"/2026-03-01.parquet", http.NoBody))
+		if w.Body.Len() > 0 {
+			t.Errorf("%s: the answer does not wait for a read: %d %s", pv, w.Code, w.Body)
+		}
+	}
+}
+
+// TestNamesHaveNoControlCharacters checks that control characters are refused, and not repeated.
+func TestNamesHaveNoControlCharacters(t *testing.T) {
+	r := newRig(t, memory)
+	for _, path := range []string{"/api/v1/files/SR%01:I/2026-03-01.parquet", "/api/v1/files?pv=SR%01:I"} {
+		res, body := r.get(path)
+		if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "control characters") || strings.Contains(string(body), "u0001") {
+			t.Errorf("%s answers %d %q", path, res.StatusCode, body)
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"varve.dev/varve/engine/serve/request"
 	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/table"
+	"varve.dev/varve/engine/serve/visible"
 )
 
 // Handler serves /api/v1/files. The caller sets its exported fields before use.
@@ -52,10 +53,9 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request, _ *openapi.Query)
 		answerError(w, http.StatusBadRequest, err)
 		return
 	}
-	if !h.Reader.Sees(r.Context(), k.pv) { // another client may have read the file
-		h.fail(w, r, fmt.Errorf("reading %s: %w", k.pv, query.ErrUnknownPV))
-		return
-	}
+	visible.Note(r.Context(), k.pv) // a file in the cache is not read from the store
+	// Another client may have read the file. To build it again finds an unknown PV.
+	k.hidden = !h.Reader.Sees(r.Context(), k.pv)
 	f, release, err := h.cache.get(r.Context(), k, h.Now(), func(ctx context.Context, body *content) (*file, error) {
 		return h.build(ctx, k, body)
 	})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 )
@@ -214,11 +215,12 @@ func (h *Handler) check(w http.ResponseWriter, r *http.Request, _ *openapi.Query
 		h.fail(w, r, badRequest{errors.New("the body is empty: it must be an ArchiveGroup in YAML or JSON")})
 		return
 	}
-	if !h.checking.Take(1) {
+	client := admission.ClientOf(r.Context())
+	if !h.checking.Take(client, 1) {
 		w.Header().Set("Retry-After", request.RetryAfter)
-		answer(w, http.StatusServiceUnavailable, map[string]string{"error": fmt.Sprintf("the server checks at most %d manifests at a time; repeat the request in a few seconds", maxChecking)})
+		answer(w, http.StatusServiceUnavailable, map[string]string{"error": fmt.Sprintf("the server checks at most %d manifests at a time, and %d of one client; repeat the request in a few seconds", maxChecking, checkingShare)})
 		return
 	}
-	defer h.checking.Give(1)
+	defer h.checking.Give(client, 1)
 	answer(w, http.StatusOK, h.sources.Check(text))
 }

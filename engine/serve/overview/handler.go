@@ -56,15 +56,19 @@ type Handler struct {
 	checking *admission.Budget // manifests that are being checked
 }
 
-// maxChecking is how many manifests are checked at a time, because that takes CPU.
-const maxChecking = 2
+// maxChecking is how many manifests are checked at a time, because that takes CPU. A form that checks
+// each edit needs two of them, because the server does not stop a check whose client has gone.
+const (
+	maxChecking   = 4
+	checkingShare = 2 // of one client
+)
 
 // New returns a handler.
 func New(c Config) *Handler {
 	return &Handler{
 		reader: c.Reader, channels: c.Channels, sources: c.Sources, warnings: c.Warnings, seesAll: c.SeesAll, reads: c.Reads, now: c.Now, log: c.Log,
 		census: newCache[*census](freshFor), fleet: newCache[Fleet](freshFor), stored: newCache[stored](storedFor), measured: newCache[measured](measuredFor),
-		checking: admission.NewBudget(maxChecking),
+		checking: admission.NewBudget(maxChecking, checkingShare),
 	}
 }
 

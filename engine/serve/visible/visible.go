@@ -27,6 +27,14 @@ func Reader(r *query.Reader) *query.Reader {
 	return &hiding
 }
 
+// Note notes for the audit log that a request reads a PV, given its canonical name. It is for what is not read
+// through a Reader, such as a cache.
+func Note(ctx context.Context, pv string) {
+	if q := access.From(ctx); q != nil {
+		q.Reads(pv)
+	}
+}
+
 // suffix makes a name that cannot exist, because names of PVs have no control characters.
 const suffix = "\x01"
 
