@@ -14,8 +14,8 @@ const (
 )
 
 // Memo appends values like its Format, and remembers the texts of the latest float64 values. Most PVs
-// have few different ones: readings of a converter, setpoints, counts. For such PVs a Memo needs a
-// third of the time, and for others it costs a few percent. It is not safe for concurrent use.
+// have few different ones: readings of a converter, setpoints, counts. For such PVs a Memo needs a fraction of
+// the time. Values that never repeat take somewhat longer. It is not safe for concurrent use.
 type Memo struct {
 	format *Format
 	texts  [1 << memoBits]memoText
