@@ -23,7 +23,7 @@ type Last struct {
 // never captured, LastAt returns ErrUnknownPV.
 func (r *Reader) LastAt(ctx context.Context, pv string, at int64) (last Last, err error) {
 	var lost Losses
-	read, err := r.Read(ctx, pv, at, at, Options{Lost: &lost})
+	read, err := r.Read(ctx, pv, at, at, Options{Lost: &lost, reuse: true})
 	if err != nil {
 		return last, err
 	}

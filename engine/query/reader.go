@@ -120,6 +120,9 @@ type Options struct {
 	// Lost collects the samples in damaged blocks, which the read leaves out. If it is nil, a
 	// damaged block ends the read with an error.
 	Lost *Losses
+
+	// reuse is Scan.Reuse: nobody uses a yielded run once the read has ended.
+	reuse bool
 }
 
 // Earliest and Latest bound the times of a read, in ns since 1970. They are the starts of the
@@ -148,7 +151,7 @@ type Samples struct {
 func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Options) (*Samples, error) {
 	p := newPlan(r.Store, pvname.Canonical(pv), r.now())
 	p.From, p.To, p.Inside = max(from, Earliest), min(to, Latest), opts.Inside
-	p.since = p.From
+	p.since, p.Reuse = p.From, opts.reuse
 	p.leaveOut(opts.Lost)
 	if err := p.collectUnsealed(ctx, r.Recent, r.Shards); err != nil {
 		return nil, err

@@ -140,7 +140,8 @@ func (sc *Scan) lookInto(ctx context.Context, b store.Bucket) (found bool, err e
 	if err != nil || !found {
 		return false, err
 	}
-	r, i, err := sc.lastIn(&blk)
+	r := takeRun(sc.Reuse)
+	i, err := sc.lastIn(r, &blk)
 	if err != nil {
 		return false, err
 	}
@@ -155,6 +156,7 @@ func (sc *Scan) lookInto(ctx context.Context, b store.Bucket) (found bool, err e
 	if r.Tags[i]&sample.CarriedForward == 0 {
 		sc.seen = max(sc.seen, r.Times[i])
 		sc.floor = max(sc.floor, sc.seen)
+		sc.looked = decoded{blk.BlockKey, blk.Blob, r}
 		return true, nil
 	}
 	whole, err := sc.lookAtCarriedForward(ctx, b, r.Times[i])
@@ -173,7 +175,8 @@ func (sc *Scan) lookAtCarriedForward(ctx context.Context, b store.Bucket, t int6
 		if err != nil {
 			return false, err
 		}
-		r, i, err := sc.lastIn(&blk)
+		r := new(sample.Run)
+		i, err := sc.lastIn(r, &blk)
 		switch {
 		case err != nil:
 			return false, err
@@ -186,14 +189,13 @@ func (sc *Scan) lookAtCarriedForward(ctx context.Context, b store.Bucket, t int6
 	return whole, nil
 }
 
-// lastIn decodes a block. It returns the index of the last sample at or before the start
+// lastIn decodes a block into r. It returns the index of the last sample at or before the start
 // of the range, or -1 if there is none.
-func (sc *Scan) lastIn(blk *store.Block) (*sample.Run, int, error) {
-	r := new(sample.Run)
+func (sc *Scan) lastIn(r *sample.Run, blk *store.Block) (int, error) {
 	if _, err := sc.decode(r, blk); err != nil {
-		return nil, -1, err
+		return -1, err
 	}
-	return r, sort.Search(r.Len(), func(i int) bool { return r.Times[i] > sc.From }) - 1, nil
+	return sort.Search(r.Len(), func(i int) bool { return r.Times[i] > sc.From }) - 1, nil
 }
 
 // carry keeps a carried-forward sample if it is the latest so far. Of two such samples with

@@ -21,8 +21,11 @@ type merger struct {
 	// emit receives samples i to j (exclusive) of a run, in order of time. The samples are
 	// valid until emit returns. emit reports whether to continue.
 	emit func(r *sample.Run, i, j int) bool
-	// leaveOut is Scan.leaveOut.
+	// leaveOut is Scan.leaveOut, and reuse is Scan.Reuse.
 	leaveOut func(error) error
+	reuse    bool
+	// looked is a block that is decoded already.
+	looked decoded
 
 	ahead  *source // the next source, or nil
 	active []*source
@@ -38,6 +41,7 @@ type tie struct {
 
 // run merges sources, which are sorted by start.
 func (m *merger) run(sources iter.Seq2[*source, error]) error {
+	defer m.giveBack()
 	next, stop := iter.Pull2(sources)
 	defer stop()
 	pull := func() (err error) {
@@ -85,6 +89,10 @@ func (m *merger) earliest() (first, rest int64) {
 // range.
 func (m *merger) activate() error {
 	s := m.ahead
+	if s.run == nil && m.looked.is(s.blk) {
+		s.run, s.own, s.blk = m.looked.run, true, nil
+		m.looked = decoded{}
+	}
 	if s.run == nil {
 		memory := m.memory()
 		if err := s.decode(memory); err != nil {
@@ -105,11 +113,27 @@ func (m *merger) activate() error {
 func (m *merger) memory() *sample.Run {
 	n := len(m.idle)
 	if n == 0 {
-		return new(sample.Run)
+		return takeRun(m.reuse)
 	}
 	r := m.idle[n-1]
 	m.idle = m.idle[:n-1]
 	return r
+}
+
+// giveBack gives the memory of all decoded blocks to later scans, if they may reuse it.
+func (m *merger) giveBack() {
+	if !m.reuse {
+		return
+	}
+	for _, s := range m.active {
+		if s.own {
+			m.idle = append(m.idle, s.run)
+		}
+	}
+	for _, r := range m.idle {
+		giveRun(r)
+	}
+	m.idle, m.active = nil, nil
 }
 
 // release removes exhausted sources.

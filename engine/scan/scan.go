@@ -41,8 +41,14 @@ type Scan struct {
 	// Damaged is called with each damaged block. If it returns nil, the scan leaves the block out,
 	// and otherwise it ends with the error. If Damaged is nil, a damaged block ends the scan.
 	Damaged func(*Damaged) error
+	// Reuse is true if nobody uses samples of the scan once it has ended. Later scans then use its
+	// memory.
+	Reuse bool
 
 	sizes []sized
+	// looked is the block in which lookBack found the last sample before the range, until the merge
+	// takes it.
+	looked decoded
 	// carriedForward is the latest copy of a sample before From, or nil.
 	carriedForward *sample.Run
 	// seen is the time of the latest sample at or before From that the scan has found so far.
@@ -95,7 +101,7 @@ func (sc *Scan) bound() {
 // range, including the last one. Before all samples, it passes the latest carried-forward copy
 // of a sample before the range to hold, or nil if it has found no copy.
 func (sc *Scan) Run(ctx context.Context, hold func(carriedForward *sample.Run), feed Feed) error {
-	m := merger{from: sc.From, to: sc.To, emit: feed, leaveOut: sc.leaveOut}
+	m := merger{from: sc.From, to: sc.To, emit: feed, leaveOut: sc.leaveOut, reuse: sc.Reuse}
 	if !sc.Inside {
 		if err := sc.lookBack(ctx); err != nil {
 			return err
@@ -108,5 +114,6 @@ func (sc *Scan) Run(ctx context.Context, hold func(carriedForward *sample.Run), 
 		hold(sc.carriedForward)
 		m.from = sc.seen
 	}
+	m.looked, sc.looked = sc.looked, decoded{}
 	return m.run(sc.sources(ctx))
 }

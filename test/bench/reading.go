@@ -184,9 +184,10 @@ func occurrences(r io.Reader, text string) (n int, err error) {
 	}
 }
 
-// timed reports the median time of a request in seconds, and its slowest one.
+// timed reports the median time of a request in seconds, its slowest one, and the CPU time of a request
+// with its client.
 func (b *bench) timed(ctx context.Context, name, path string, body []byte, goal float64, want wanted) (median float64, err error) {
-	times := make([]float64, 9)
+	times, used := make([]float64, 9), cpuSeconds()
 	for i := range times {
 		begun := time.Now()
 		if _, _, err := fetch(ctx, path, body, want); err != nil {
@@ -194,10 +195,12 @@ func (b *bench) timed(ctx context.Context, name, path string, body []byte, goal 
 		}
 		times[i] = time.Since(begun).Seconds()
 	}
+	cpu := (cpuSeconds() - used) / float64(len(times))
 	slices.Sort(times)
 	median = times[len(times)/2]
 	b.report.cost("reading."+name, "s", median, goal, "wanted")
 	b.report.cost("reading."+name+"_slowest", "s", times[len(times)-1], 0, "")
+	b.report.cost("reading."+name+"_cpu", "s", cpu, 0, "")
 	return median, nil
 }
 

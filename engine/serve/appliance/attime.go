@@ -52,6 +52,7 @@ func (h *Handler) dataAtTime(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	out := stream.New(w, "application/json")
 	out.Buf = append(out.Buf, '{')
+	var texts events
 	some, lost := false, uint64(0)
 	err = query.InOrder(r.Context(), q.pvs, func(ctx context.Context, pv string) (atTime, error) {
 		return h.atTime(ctx, pv, &q)
@@ -67,7 +68,7 @@ func (h *Handler) dataAtTime(w http.ResponseWriter, r *http.Request) {
 			out.Buf = append(out.Buf, ",\n"...)
 		}
 		some = true
-		out.Buf = s.append(out.Buf, pv)
+		out.Buf = s.append(out.Buf, pv, &texts)
 		return out.FlushFull()
 	})
 	out.SetLost(lost)
@@ -142,7 +143,7 @@ func (h *Handler) atTime(ctx context.Context, pv string, q *atQuery) (s atTime, 
 	return s, nil
 }
 
-func (s *atTime) append(dst []byte, pv string) []byte {
-	dst = appendEvent(append(value.AppendString(dst, pv), ':'), s.Run, 0)
+func (s *atTime) append(dst []byte, pv string, texts *events) []byte {
+	dst = texts.append(append(value.AppendString(dst, pv), ':'), s.Run, 0)
 	return append(append(append(dst, `,"meta":{"DBRType":"`...), dbrType(s.Run.Type)...), `"}}`...)
 }

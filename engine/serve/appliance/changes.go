@@ -147,7 +147,14 @@ func differing(before, now []header) (out []header) {
 }
 
 // fieldsOf returns the fields that sample i of a run carries. Most samples carry none.
-func (s *series) fieldsOf(r *sample.Run, i int) (fields []header) {
+func (s *series) fieldsOf(r *sample.Run, i int) []header {
+	if r.Times[i] < s.changes.next && s.extra.field == "" {
+		return nil
+	}
+	return s.carriedFields(r, i)
+}
+
+func (s *series) carriedFields(r *sample.Run, i int) (fields []header) {
 	if r.Times[i] >= s.changes.next {
 		fields = s.changes.upTo(r.Times[i])
 	}

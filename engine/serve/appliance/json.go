@@ -21,6 +21,7 @@ type jsonEncoder struct {
 	series *series
 	opened bool // a PV is open
 	some   bool // the PV has samples
+	events events
 }
 
 func (*jsonEncoder) contentType() string       { return "application/json" }
@@ -67,9 +68,9 @@ func (e *jsonEncoder) samples(dst []byte, r *sample.Run) []byte {
 		dst = append(dst, '\n')
 		e.some = true
 		if e.quick {
-			dst = appendQuick(dst, r, i)
+			dst = e.events.appendQuick(dst, r, i)
 		} else {
-			dst = appendEvent(dst, r, i)
+			dst = e.events.append(dst, r, i)
 		}
 		if fields := e.series.fieldsOf(r, i); len(fields) > 0 {
 			dst = appendFields(append(dst, `,"fields":{`...), fields)
@@ -93,26 +94,41 @@ func appendFields(dst []byte, fields []header) []byte {
 	return dst
 }
 
-// appendEvent begins the object of a sample.
-func appendEvent(dst []byte, r *sample.Run, i int) []byte {
+// events appends samples as objects. It remembers texts that often repeat. The zero value is ready
+// for use.
+type events struct {
+	values *value.Memo
+	tag    sample.Tag // whose alarm is in alarm
+	alarm  []byte
+}
+
+// append begins the object of a sample.
+func (e *events) append(dst []byte, r *sample.Run, i int) []byte {
 	secs, nanos := split(r.Times[i])
 	dst = append(dst, `{"secs":`...)
 	dst = strconv.AppendInt(dst, secs, 10)
-	dst = append(dst, `,"val":`...)
-	dst = value.Numbers.Append(dst, r, i)
+	dst = e.appendValue(dst, r, i)
 	dst = append(dst, `,"nanos":`...)
 	dst = strconv.AppendInt(dst, nanos, 10)
-	dst = append(dst, `,"severity":`...)
-	dst = strconv.AppendUint(dst, uint64(r.Tags[i].Severity()), 10)
-	dst = append(dst, `,"status":`...)
-	return strconv.AppendUint(dst, uint64(r.Tags[i].Status()), 10)
+	if tag := r.Tags[i]; e.alarm == nil || tag != e.tag {
+		e.tag = tag
+		e.alarm = strconv.AppendUint(append(e.alarm[:0], `,"severity":`...), uint64(tag.Severity()), 10)
+		e.alarm = strconv.AppendUint(append(e.alarm, `,"status":`...), uint64(tag.Status()), 10)
+	}
+	return append(dst, e.alarm...)
 }
 
 // appendQuick begins the object of a sample in .qw.
-func appendQuick(dst []byte, r *sample.Run, i int) []byte {
+func (e *events) appendQuick(dst []byte, r *sample.Run, i int) []byte {
 	secs, nanos := split(r.Times[i])
 	dst = append(dst, `{"millis":`...)
 	dst = strconv.AppendInt(dst, secs*1000+nanos/1e6, 10)
-	dst = append(dst, `,"val":`...)
-	return value.Numbers.Append(dst, r, i)
+	return e.appendValue(dst, r, i)
+}
+
+func (e *events) appendValue(dst []byte, r *sample.Run, i int) []byte {
+	if e.values == nil {
+		e.values = value.NewMemo(&value.Numbers)
+	}
+	return e.values.Append(append(dst, `,"val":`...), r, i)
 }

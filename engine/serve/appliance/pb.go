@@ -211,16 +211,44 @@ func appendField[S []byte | string](dst []byte, key byte, s S) []byte {
 	return append(dst, s...)
 }
 
+// needsEscapes reports whether a message has a byte that must be escaped. Most messages of scalars
+// have none, so it looks at eight bytes at a time.
+func needsEscapes(msg []byte) bool {
+	for ; len(msg) >= 8; msg = msg[8:] {
+		w := binary.LittleEndian.Uint64(msg)
+		if hasByte(w, escape) || hasByte(w, '\n') || hasByte(w, '\r') {
+			return true
+		}
+	}
+	for _, c := range msg {
+		if c == escape || c == '\n' || c == '\r' {
+			return true
+		}
+	}
+	return false
+}
+
+// hasByte reports whether a byte of w is c. The bytes of x are 0 where those of w are c, and only
+// bytes that are 0 keep their highest bit, or follow such a byte.
+func hasByte(w uint64, c byte) bool {
+	const ones = 0x0101010101010101
+	x := w ^ uint64(c)*ones
+	return (x-ones)&^x&(ones<<7) != 0
+}
+
+// escape begins the two bytes that stand for a line break, or for itself.
+const escape = 0x1b
+
 // appendEscaped appends a message with line breaks escaped.
 func appendEscaped(dst, msg []byte) []byte {
 	for _, c := range msg {
 		switch c {
-		case 0x1b:
-			dst = append(dst, 0x1b, 1)
+		case escape:
+			dst = append(dst, escape, 1)
 		case '\n':
-			dst = append(dst, 0x1b, 2)
+			dst = append(dst, escape, 2)
 		case '\r':
-			dst = append(dst, 0x1b, 3)
+			dst = append(dst, escape, 3)
 		default:
 			dst = append(dst, c)
 		}

@@ -46,8 +46,13 @@ func (e *rawEncoder) samples(dst []byte, r *sample.Run) []byte {
 		if t < e.begins || t >= e.ends || r.Type != e.typ {
 			dst = e.chunk(dst, r.Type, t, elements(r, i))
 		}
-		e.msg = appendSample(e.msg[:0], r, i, t-e.begins, e.series.fieldsOf(r, i))
-		dst = append(appendEscaped(dst, e.msg), '\n')
+		from := len(dst)
+		dst = appendSample(dst, r, i, t-e.begins, e.series.fieldsOf(r, i))
+		if needsEscapes(dst[from:]) {
+			e.msg = append(e.msg[:0], dst[from:]...)
+			dst = appendEscaped(dst[:from], e.msg)
+		}
+		dst = append(dst, '\n')
 	}
 	return dst
 }

@@ -15,10 +15,13 @@ type csvEncoder struct {
 	buf []byte
 	// cells has the cells of the words of each column of a batch.
 	cells [][]string
+
+	times  clock
+	floats *value.Memo
 }
 
 func newCSV(out io.Writer, s *Schema) (*csvEncoder, error) {
-	e := &csvEncoder{out: out, cells: make([][]string, len(s.Columns))}
+	e := &csvEncoder{out: out, cells: make([][]string, len(s.Columns)), floats: value.NewMemo(&value.Text)}
 	for i, c := range s.Columns {
 		name := c.Name
 		if c.Unit != "" {
@@ -69,13 +72,13 @@ func (e *csvEncoder) cell(c int, v *Vector, i int) {
 	}
 	switch v.column.Type {
 	case Time:
-		e.buf = appendTime(e.buf, v.Ints[i])
+		e.buf = e.times.append(e.buf, v.Ints[i])
 	case Int:
 		e.buf = strconv.AppendInt(e.buf, v.Ints[i], 10)
 	case Uint:
 		e.buf = strconv.AppendUint(e.buf, uint64(v.Ints[i]), 10)
 	case Float:
-		e.buf = value.Text.Float(e.buf, v.Floats[i], 64)
+		e.buf = e.floats.Float(e.buf, v.Floats[i])
 	case Floats:
 		e.list(v.list(i))
 	case Word:

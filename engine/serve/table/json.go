@@ -3,7 +3,6 @@ package table
 import (
 	"io"
 	"strconv"
-	"time"
 
 	"varve.dev/varve/engine/serve/value"
 )
@@ -15,10 +14,13 @@ type jsonEncoder struct {
 	buf   []byte
 	some  bool // there are rows
 	after []Note
+
+	times  clock
+	floats *value.Memo
 }
 
 func newJSON(out io.Writer, s *Schema) (*jsonEncoder, error) {
-	e := &jsonEncoder{out: out}
+	e := &jsonEncoder{out: out, floats: value.NewMemo(&value.Quoted)}
 	e.buf = append(appendNotes(append(e.buf, `{"notes":`...), s.Notes), `,"columns":[`...)
 	for i, c := range s.Columns {
 		if i > 0 {
@@ -57,36 +59,30 @@ func (e *jsonEncoder) write(b *Batch) error {
 			if c > 0 {
 				e.buf = append(e.buf, ',')
 			}
-			e.buf = appendJSON(e.buf, &b.Columns[c], i)
+			e.buf = e.appendValue(e.buf, &b.Columns[c], i)
 		}
 		e.buf = append(e.buf, ']')
 	}
 	return e.send()
 }
 
-func appendJSON(dst []byte, v *Vector, i int) []byte {
+func (e *jsonEncoder) appendValue(dst []byte, v *Vector, i int) []byte {
 	if v.null(i) {
 		return append(dst, "null"...)
 	}
 	switch v.column.Type {
 	case Time:
-		return append(appendTime(append(dst, '"'), v.Ints[i]), '"')
+		return append(e.times.append(append(dst, '"'), v.Ints[i]), '"')
 	case Int:
 		return strconv.AppendInt(dst, v.Ints[i], 10)
 	case Uint:
 		return strconv.AppendUint(dst, uint64(v.Ints[i]), 10)
 	case Float:
-		return value.Quoted.Float(dst, v.Floats[i], 64)
+		return e.floats.Float(dst, v.Floats[i])
 	case Floats:
 		return appendList(dst, v.list(i))
 	}
 	return value.AppendString(dst, v.text(i))
-}
-
-// appendTime appends a time in UTC. It always has nine digits after the decimal point, because some
-// readers derive the format of a column from its first rows.
-func appendTime(dst []byte, ns int64) []byte {
-	return time.Unix(0, ns).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000000Z")
 }
 
 func appendList(dst []byte, list []float64) []byte {

@@ -25,6 +25,14 @@ type parquetEncoder struct {
 	rows, bytes int // in the row group
 	values      []parquet.Value
 	words       []parquet.Value // of the column that is being written
+	repeated    []repeated      // by column
+}
+
+// repeated is the same word for a whole piece of a column. Most columns of words have long sequences
+// of one word, such as the name of the PV.
+type repeated struct {
+	word   string
+	values []parquet.Value // piece values, or none
 }
 
 func newParquet(out io.Writer, s *Schema) *parquetEncoder {
@@ -41,7 +49,7 @@ func newParquet(out io.Writer, s *Schema) *parquetEncoder {
 			w.SetKeyValueMetadata("unit:"+c.Name, c.Unit)
 		}
 	}
-	return &parquetEncoder{w: w}
+	return &parquetEncoder{w: w, repeated: make([]repeated, len(s.Columns))}
 }
 
 // root is the group of all columns, in their order. The fields of a parquet.Group are sorted by name.
@@ -133,15 +141,39 @@ func (e *parquetEncoder) writeColumn(column *parquet.ColumnWriter, v *Vector, i 
 			}
 			continue
 		}
-		e.values = appendScalars(e.values[:0], v, from, to, e.words)
-		if v.column.Nulls {
-			setLevels(e.values, v.Valid[from:to], i)
+		values := e.repeat(v, from, to, i)
+		if values == nil {
+			e.values = appendScalars(e.values[:0], v, from, to, e.words)
+			values = e.values
 		}
-		if _, err := column.WriteRowValues(e.values); err != nil {
+		if v.column.Nulls {
+			setLevels(values, v.Valid[from:to], i)
+		}
+		if _, err := column.WriteRowValues(values); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// repeat returns the values of rows of column i, if all of them have the same word. Otherwise it returns
+// nil. The caller must not change the values.
+func (e *parquetEncoder) repeat(v *Vector, from, to, i int) []parquet.Value {
+	if v.column.Type != Word || v.column.Nulls {
+		return nil
+	}
+	code := v.Codes[from]
+	for _, c := range v.Codes[from:to] {
+		if c != code {
+			return nil
+		}
+	}
+	r := &e.repeated[i]
+	if r.values == nil || r.word != v.Words[code] {
+		r.word = v.Words[code]
+		r.values = appendTimes(r.values[:0], e.words[code], piece)
+	}
+	return r.values[:to-from]
 }
 
 // appendScalars appends the values of rows. The values have no level and no column, which only

@@ -1,0 +1,45 @@
+package scan
+
+import (
+	"bytes"
+	"sync"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// decoded is a block and its samples. The zero value is no block.
+type decoded struct {
+	key  store.BlockKey
+	blob []byte
+	run  *sample.Run
+}
+
+// is reports whether d has the samples of a block. The block may have been written again since d was
+// decoded, so it compares the blobs.
+func (d *decoded) is(b *store.Block) bool {
+	return d.run != nil && b.Damage == nil && d.key == b.BlockKey && bytes.Equal(d.blob, b.Blob)
+}
+
+// runs is the memory of scans that have ended, for those with Scan.Reuse.
+var runs = sync.Pool{New: func() any { return new(sample.Run) }}
+
+// maxReused is the size in bytes of the largest values whose memory is reused.
+const maxReused = 1 << 20
+
+// takeRun returns an empty run, with memory of an earlier scan if reuse is true.
+func takeRun(reuse bool) *sample.Run {
+	if !reuse {
+		return new(sample.Run)
+	}
+	return runs.Get().(*sample.Run)
+}
+
+// giveRun lets later scans use the memory of a run. Nobody may use the run any more.
+func giveRun(r *sample.Run) {
+	if cap(r.Bytes) > maxReused {
+		return
+	}
+	r.Reset(sample.Unknown)
+	runs.Put(r)
+}
