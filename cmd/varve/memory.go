@@ -70,5 +70,5 @@ func (h *heapLimit) follow() {
 func softLimit(memory int64, live uint64) int64 {
 	const most = math.MaxInt64 / 4
 	m, l := min(memory, most), int64(min(live, most))
-	return max(2*m+256<<20, l+l/4)
+	return max(2*m+256<<20, l+l/3)
 }

@@ -15,7 +15,7 @@ func TestSoftLimit(t *testing.T) {
 	}{
 		{"least memory", 16 * mib, 288 * mib, 0},
 		{"default", 1024 * mib, 2304 * mib, 1000 * mib},
-		{"very many PVs", 64 * mib, 1000 * mib, 800 * mib},
+		{"very many PVs", 64 * mib, 1200 * mib, 900 * mib},
 		{"all memory that there is", math.MaxInt64, softLimit(math.MaxInt64/4, 0), 0},
 	} {
 		if got := softLimit(c.memory, c.live); got != c.want || got <= 0 {
