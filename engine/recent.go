@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"varve.dev/varve/engine/capture"
@@ -121,11 +122,15 @@ func (e *Engine) Storage() string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.allLocked {
-		if !h.journal.Failing() {
+		failure := h.journal.Failure()
+		if failure == nil {
 			continue
 		}
 		if s := e.opts.Spool; s != nil && s.Failure() != nil {
 			return "SpoolFailing: neither the store nor the spool accepts samples"
+		}
+		if errors.Is(failure, store.ErrDiskFull) {
+			return "DiskFull: the disk of the archive is nearly full"
 		}
 		return "StorageAway: the store does not accept samples"
 	}

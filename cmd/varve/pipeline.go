@@ -140,6 +140,7 @@ func (r *resources) newPipeline(o *pipelineOptions, shards int, reg prometheus.R
 	if err := r.openSpool(o, shards, reg, log); err != nil {
 		return nil, err
 	}
+	r.heap = limitHeap(int64(o.memory))
 	receive := epics.NewReceiveMemory(int(o.memory)/receiveShare, o.ca.MaxArrayBytes)
 	if err := r.openSources(o.ca, o.pva, receive, reg, log); err != nil {
 		return nil, err

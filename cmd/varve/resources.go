@@ -25,6 +25,7 @@ type resources struct {
 	store    store.Store
 	sources  capture.Sources
 	spool    *spool.Spool
+	heap     *heapLimit
 }
 
 // bind opens the listener of --listen.
@@ -97,5 +98,8 @@ func (r *resources) release(log *slog.Logger) {
 		if err := r.store.Close(); err != nil {
 			log.Error("closing the store", "err", err)
 		}
+	}
+	if r.heap != nil {
+		r.heap.end()
 	}
 }

@@ -66,7 +66,7 @@ func TestBroadcastFollowsHostNetwork(t *testing.T) {
 	}
 }
 
-func TestSampleMemoryIsQuarterOfLimit(t *testing.T) {
+func TestSampleMemoryLeavesRoom(t *testing.T) {
 	list := func(memory string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
 	}
@@ -79,6 +79,7 @@ func TestSampleMemoryIsQuarterOfLimit(t *testing.T) {
 		{"limit", &corev1.ResourceRequirements{Limits: list("4Gi"), Requests: list("1Gi")}, "--memory=1024Mi", "3686MiB"},
 		{"request only", &corev1.ResourceRequirements{Requests: list("1Gi")}, "--memory=256Mi", ""},
 		{"nothing", &corev1.ResourceRequirements{}, "--memory=512Mi", ""},
+		{"small", &corev1.ResourceRequirements{Limits: list("512Mi")}, "--memory=64Mi", "460MiB"},
 		{"tiny", &corev1.ResourceRequirements{Limits: list("32Mi")}, "--memory=16Mi", "28MiB"},
 	} {
 		a := inCassandra("lab", "main")

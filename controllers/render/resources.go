@@ -65,8 +65,8 @@ func goMemory(r corev1.ResourceRequirements) string {
 }
 
 // sampleMemory returns the memory that an engine can use for samples: a quarter of the limit, or
-// of the request if there is no limit. Measurements showed that the whole process uses up to
-// three times this value.
+// of the request if there is no limit. The whole process takes up to twice this value and
+// engineBeside, so a small pod has less for samples.
 func sampleMemory(r corev1.ResourceRequirements) string {
 	total := r.Limits.Memory().Value()
 	if total == 0 {
@@ -76,5 +76,9 @@ func sampleMemory(r corev1.ResourceRequirements) string {
 		total = engineResources.Limits.Memory().Value()
 	}
 	// The engine requires at least 16 MiB.
-	return fmt.Sprintf("%dMi", max(total/4/mebibyte, 16))
+	return fmt.Sprintf("%dMi", max(min(total/4, (total-engineBeside)/2)/mebibyte, 16))
 }
+
+// engineBeside is how much memory an engine takes beside twice its --memory, as docs/operations.md
+// says.
+const engineBeside = 384 * mebibyte

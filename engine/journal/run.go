@@ -290,7 +290,7 @@ func (j *ShardJournal) retry(ctx context.Context, what string, f func(context.Co
 }
 
 func (j *ShardJournal) logResult(what string, err error) {
-	j.failing.Store(err != nil)
+	j.failure.Store(&err)
 	if err != nil {
 		j.cfg.Log.Warn("journal: a write to the store failed; samples wait",
 			"doing", what, "shard", j.Shard, "err", err)

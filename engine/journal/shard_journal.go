@@ -69,18 +69,18 @@ type ShardJournal struct {
 	delivering sync.Mutex // held while arrivals move to runs; taken before mu
 	spare      []arrival  // empty, with the memory of the previous arrivals for reuse
 
-	acked           atomic.Uint64        // store.Position: all rows up to here are acknowledged
-	released        atomic.Uint64        // store.Position: samples of rows up to here are not in memory
-	sealed          atomic.Uint64        // store.Position: rows up to here are known to be sealed
-	written         atomic.Uint64        // bytes of acknowledged rows
-	saved           atomic.Int64         // ns since 1970: every sample that arrived earlier is in an acknowledged row
-	urgent          atomic.Bool          // a head became urgent since the last TakeUrgent
-	failing         atomic.Bool          // the latest write failed
-	givenUp         store.Position       // belongs to the caller of GiveUp
-	claimed         chan struct{}        // closed by Run when the claim is acknowledged
-	syncs           chan chan<- struct{} // received by Run, which closes the element once all earlier samples are durable
-	sealingRequests chan sealingRequest  // received by Run
-	ended           chan struct{}        // closed by Run at its end
+	acked           atomic.Uint64         // store.Position: all rows up to here are acknowledged
+	released        atomic.Uint64         // store.Position: samples of rows up to here are not in memory
+	sealed          atomic.Uint64         // store.Position: rows up to here are known to be sealed
+	written         atomic.Uint64         // bytes of acknowledged rows
+	saved           atomic.Int64          // ns since 1970: every sample that arrived earlier is in an acknowledged row
+	urgent          atomic.Bool           // a head became urgent since the last TakeUrgent
+	failure         atomic.Pointer[error] // of the latest write; nil before the first one
+	givenUp         store.Position        // belongs to the caller of GiveUp
+	claimed         chan struct{}         // closed by Run when the claim is acknowledged
+	syncs           chan chan<- struct{}  // received by Run, which closes the element once all earlier samples are durable
+	sealingRequests chan sealingRequest   // received by Run
+	ended           chan struct{}         // closed by Run at its end
 
 	// The fields below belong to Run.
 	claim        store.Claim
@@ -310,7 +310,15 @@ func (j *ShardJournal) SetSealing(ctx context.Context, term store.Term) error {
 }
 
 // Failing reports whether the latest write to the store failed.
-func (j *ShardJournal) Failing() bool { return j.failing.Load() }
+func (j *ShardJournal) Failing() bool { return j.Failure() != nil }
+
+// Failure returns the error of the latest write to the store, or nil if it succeeded.
+func (j *ShardJournal) Failure() error {
+	if err := j.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // Claimed returns a channel that is closed when the claim is in the store.
 func (j *ShardJournal) Claimed() <-chan struct{} { return j.claimed }

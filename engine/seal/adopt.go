@@ -14,9 +14,6 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// adoptBytes is the size of the samples in memory above which adoptWriter seals them.
-const adoptBytes = 32 << 20
-
 // adoptEnded seals the rows of writers that are closed or dead, and corrects rollups for late
 // samples. The rows of living writers are sealed only at checkpoints, because otherwise their
 // blocks would be rewritten every few seconds.
@@ -146,7 +143,7 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 			s.leaveOut(&row, got.read, err)
 			got.at = row.At
 		}
-		if got.bytes > adoptBytes {
+		if got.bytes > s.batch() {
 			if err := s.sealGathered(ctx, c, got); err != nil {
 				return got, err
 			}

@@ -108,3 +108,24 @@ func TestLateSamplesAreCarriedForwardIntoExistingBuckets(t *testing.T) {
 		}
 	}
 }
+
+// TestCarriedRunsLeaveMemory seals samples of a PV that the sealer does not know yet. Once the samples
+// are in blocks, the sealer must not hold them any longer: after an outage they are all samples of
+// the outage.
+func TestCarriedRunsLeaveMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1)
+		g := sealer(m)
+		m.put("A", m.some("A", time.Minute, 50), g)
+		m.checkpoint(g)
+		late := g.shard.series["A"].late
+		if cap(late) == 0 {
+			t.Fatal("the list of late samples was sliced away, or never filled: its memory may hold all of them")
+		}
+		for _, l := range late[:cap(late)] {
+			if l.run != nil {
+				t.Errorf("the sealer still holds %d samples, which are in blocks", l.run.Len())
+			}
+		}
+	})
+}

@@ -107,10 +107,11 @@ func (s *Shard) carryLate(ctx context.Context, parts []part, now int64) ([]part,
 		if err := ser.entry.Refresh(ctx, s.cfg.Store, pv); err != nil {
 			return err
 		}
-		for ; len(ser.late) > 0; ser.late = ser.late[1:] {
+		for len(ser.late) > 0 {
 			if err := s.carryRun(ctx, ser, ser.late[0], now); err != nil {
 				return err
 			}
+			ser.late = slices.Delete(ser.late, 0, 1) // late[1:] would keep all samples of the run in memory
 		}
 		return nil
 	})

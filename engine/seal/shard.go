@@ -386,7 +386,15 @@ func (s *Shard) forget(pv string) {
 const (
 	batchHeads = 256      // PVs
 	batchBytes = 32 << 20 // of samples, or one sample that is larger
+	leastBatch = 1 << 20  // of batchBytes, however small memory is
+	batchShare = 8        // the part of the memory limit that batchBytes is at most
 )
+
+// batch returns how many bytes of samples the sealer of a shard encodes and writes at once. They
+// do not count as memory, so they depend on its limit.
+func (s *Shard) batch() int {
+	return int(min(batchBytes, max(leastBatch, s.cfg.Memory.Limit()/batchShare)))
+}
 
 // sealOwn seals all samples that the shard journal has made durable.
 func (s *Shard) sealOwn(ctx context.Context) error {
@@ -446,7 +454,7 @@ func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) (refused [
 	for len(heads) > 0 {
 		var parts []part
 		var sealed []sealedHead
-		for room := batchBytes; len(parts) < min(len(heads), batchHeads) && room > 0; {
+		for room := s.batch(); len(parts) < min(len(heads), batchHeads) && room > 0; {
 			h, r := heads[len(parts)], new(sample.Run)
 			through := h.Unsealed(r, room)
 			room -= r.Size()

@@ -34,6 +34,9 @@ const MaxBlob = 20 << 20
 // ErrTooLarge is returned for a row whose blob is larger than MaxBlob.
 var ErrTooLarge = errors.New("the blob is larger than the maximum of 20 MiB")
 
+// ErrDiskFull is wrapped by errors of writes while the disk of the archive has too little free space.
+var ErrDiskFull = errors.New("the disk of the archive is nearly full")
+
 // ErrNoTier is returned for a row on a tier that the store does not have.
 var ErrNoTier = errors.New("the store does not have this tier")
 

@@ -13,16 +13,17 @@ func (s *series) isDamaged(b *rollup.Bin) bool {
 }
 
 // keepDamaged returns the bins that replace the old bins of a tile in [lo, hi): the computed ones,
-// except where a block is damaged. An old bin there stays if it counts more samples, because it
-// was computed when the block could still be read.
-func (s *series) keepDamaged(old, computed []rollup.Bin, lo, hi int64) []rollup.Bin {
-	if len(s.damaged) == 0 {
+// except where a block is damaged, or is perhaps deleted because it is before the deletion cutoff.
+// An old bin there stays if it counts more samples, because it was computed when the block could
+// still be read.
+func (s *series) keepDamaged(old, computed []rollup.Bin, lo, hi, cutoff int64) []rollup.Bin {
+	if len(s.damaged) == 0 && cutoff <= lo {
 		return computed
 	}
 	bins := slices.Clone(computed)
 	for i := range old {
 		b := &old[i]
-		if b.Start < lo || b.Start >= hi || !s.isDamaged(b) {
+		if b.Start < lo || b.Start >= hi || b.Start >= cutoff && !s.isDamaged(b) {
 			continue
 		}
 		at, found := slices.BinarySearchFunc(bins, b.Start, func(c rollup.Bin, start int64) int { return cmp.Compare(c.Start, start) })

@@ -120,7 +120,7 @@ func (s *Shard) tiles(ctx context.Context, ser *series, p *patch) (out []*stampe
 		}
 		t.Since = min(t.Since, complete)
 		t.Through = max(t.Through, min(p.hi, t.End()))
-		t.Bins = splice(t.Bins, ser.keepDamaged(t.Bins, bins[:n], p.lo, p.hi), p.lo, p.hi)
+		t.Bins = splice(t.Bins, ser.keepDamaged(t.Bins, bins[:n], p.lo, p.hi, s.cfg.Cutoff()), p.lo, p.hi)
 		complete, bins = t.Through, bins[n:]
 		out = append(out, t)
 	}

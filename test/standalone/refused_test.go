@@ -20,11 +20,13 @@ import (
 // TestLong_RefusedBlocks revokes the right to write blocks, while Cassandra still accepts journal
 // rows, until the archiver has received several times as many samples as fit into --memory. The
 // archiver must stay within its memory and keep every sample. Once it may write blocks again, it
-// must seal all of them, and mark none of them as lost. The test logs the memory of the process.
+// must seal all of them, and mark none of them as lost. All the time the process must stay within
+// the memory that docs/operations.md promises for its --memory.
 //
 // With VARVE_LONG=1 the scenario lasts 30 minutes with --memory 256Mi, so it needs -timeout 1h.
 func TestLong_RefusedBlocks(t *testing.T) {
 	const keyspace = "refused"
+	start := time.Now()
 	t.Setenv("JAVA_TOOL_OPTIONS", "-Dcassandra.superuser_setup_delay_ms=0")
 	node := cassandra.Start(t, "authenticator: PasswordAuthenticator", "authorizer: CassandraAuthorizer",
 		"permissions_validity: 500ms", "permissions_update_interval: 100ms")
@@ -60,30 +62,42 @@ func TestLong_RefusedBlocks(t *testing.T) {
 		t.Errorf("%.0f samples were dropped", n)
 	}
 	checkBalance(t, a)
-	end := time.Now()
-	total := 0
-	for _, pv := range p.pvs {
-		events, err := a.Raw(pv, begin, end)
+	checkAllRead(t, a, p.pvs, start, begin)
+}
+
+// checkAllRead reads all PVs. It checks that none of their samples since the start of the test is
+// missing, and that no PV got a mark after its connection. It goes on after a failure.
+func checkAllRead(t *testing.T, a *program.Archiver, pvs []string, start, connected time.Time) {
+	t.Helper()
+	const most = 10 // failures to report in detail
+	total, bad := 0, 0
+	channels := a.Channels()
+	for _, pv := range pvs {
+		events, err := a.Raw(pv, start, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
 		tally := archive.NewTally(events)
 		total += tally.Samples
-		if least := int(end.Sub(begin).Seconds() * 9); tally.Lost+tally.Duplicated > 0 || tally.Samples < least {
-			t.Errorf("%s: %v, want at least %d samples", pv, tally, least)
+		marks := a.Marks(pv, connected)
+		stored := int(channels[pv].Stored)
+		// The first value may have a time from before the test.
+		if tally.Lost+tally.Duplicated+len(marks) == 0 && stored > 0 && tally.Samples+1 >= stored {
+			continue
 		}
-		for _, m := range a.Marks(pv, begin) {
-			t.Errorf("%s has the mark %s: %s", pv, m.Kind, m.Text)
-		}
-		if t.Failed() {
-			t.FailNow() // the other PVs probably have the same problem
+		if bad++; bad <= most {
+			t.Errorf("%s: %v, of %d stored; marks: %v", pv, tally, stored, marks)
 		}
 	}
-	t.Logf("read %d samples; none is missing, duplicated or marked", total)
+	if bad > 0 {
+		t.Errorf("%d PVs lack samples, or have duplicates or marks", bad)
+	}
+	t.Logf("read %d samples; those of %d PVs are not as expected", total, bad)
 }
 
 // watchMemory logs the resident memory of the archiver and its samples now and then. It fails the
-// test if the samples take more than the limit, apart from those of a flush.
+// test if the samples take more than the limit, apart from those of a flush, or if the process ever
+// took more than it may.
 func watchMemory(t *testing.T, a *program.Archiver, d time.Duration) {
 	t.Helper()
 	limit := metric(t, a, "varve_journal_memory_limit_bytes")
@@ -91,28 +105,33 @@ func watchMemory(t *testing.T, a *program.Archiver, d time.Duration) {
 	for range looks {
 		a.GoOn(d / looks)
 		used := metric(t, a, "varve_journal_memory_bytes")
-		t.Logf("%s: resident %d MiB, samples in no block %.1f MiB of %.0f MiB, left memory %.0f times, sealed %.0f",
-			time.Now().Format(time.TimeOnly), resident(t, a)>>20, used/(1<<20), limit/(1<<20),
+		now, peak := resident(t, a)
+		t.Logf("%s: resident %d MiB, at most %d MiB, samples in no block %.1f MiB of %.0f MiB, left memory %.0f times, sealed %.0f",
+			time.Now().Format(time.TimeOnly), now>>20, peak>>20, used/(1<<20), limit/(1<<20),
 			metric(t, a, "varve_journal_released_total"), metric(t, a, "varve_seal_samples_total"))
 		if used > limit*1.25 {
 			t.Errorf("samples take %.1f MiB, but --memory allows %.1f MiB", used/(1<<20), limit/(1<<20))
 		}
+		if most := 2*int(limit) + 384<<20; peak > most {
+			t.Errorf("the process took %d MiB, more than twice --memory and 384 MiB: %d MiB", peak>>20, most>>20)
+		}
 	}
 }
 
-var residentLine = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
+var residentLines = regexp.MustCompile(`(?s)VmHWM:\s+(\d+) kB.*VmRSS:\s+(\d+) kB`)
 
-// resident returns the resident memory of the archiver in bytes, or 0 where the kernel does not
-// report it.
-func resident(t *testing.T, a *program.Archiver) int {
+// resident returns the resident memory of the archiver in bytes, and the most that it ever was, or 0
+// where the kernel does not report them.
+func resident(t *testing.T, a *program.Archiver) (now, peak int) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.Cmd.Process.Pid))
-	m := residentLine.FindSubmatch(status)
+	m := residentLines.FindSubmatch(status)
 	if err != nil || m == nil {
-		return 0
+		return 0, 0
 	}
-	kB, _ := strconv.Atoi(string(m[1]))
-	return kB << 10
+	now, _ = strconv.Atoi(string(m[2]))
+	peak, _ = strconv.Atoi(string(m[1]))
+	return now << 10, peak << 10
 }
 
 // rights are the rights of the engines' user on the tables of an archive.

@@ -20,7 +20,9 @@ func (s *Store) commit(ctx context.Context, table string, fill func(*pebble.Batc
 		defer b.Close()
 		if err = fill(b); err == nil {
 			size = b.Len()
-			err = b.Commit(pebble.Sync)
+			if err = s.checkRoom(table, size); err == nil {
+				err = b.Commit(pebble.Sync)
+			}
 		}
 	}
 	s.metrics.wrote(table, size, start, err)

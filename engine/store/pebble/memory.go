@@ -30,5 +30,6 @@ func OpenMemory() (*Store, error) {
 	if err := checkVersion(db); err != nil {
 		return nil, fmt.Errorf("opening an archive in memory: %w", errors.Join(err, db.Close(), lock.Close()))
 	}
-	return &Store{db: db, lock: lock, metrics: newMetrics(nil, db)}, nil
+	usage := func() (vfs.DiskUsage, error) { return fs.GetDiskUsage("") }
+	return &Store{db: db, lock: lock, metrics: newMetrics(nil, db), usage: usage}, nil
 }

@@ -39,6 +39,7 @@ type Store struct {
 	dir     string
 	lock    *pebble.Lock
 	metrics *metrics
+	usage   func() (vfs.DiskUsage, error) // of the file system of the archive
 
 	claiming [64]sync.Mutex // by shard: held while a claim is compared and dropped
 	sealing  sync.Mutex     // held while a position is read and raised
@@ -77,7 +78,8 @@ func open(dir string, opts Options) (*Store, error) {
 	if err := checkVersion(db); err != nil {
 		return nil, errors.Join(err, db.Close(), lock.Close())
 	}
-	return &Store{db: db, dir: dir, lock: lock, metrics: newMetrics(opts.Registerer, db)}, nil
+	usage := func() (vfs.DiskUsage, error) { return vfs.Default.GetDiskUsage(dir) }
+	return &Store{db: db, dir: dir, lock: lock, metrics: newMetrics(opts.Registerer, db), usage: usage}, nil
 }
 
 // lockDirectory locks a directory. Operating systems report in different ways that another

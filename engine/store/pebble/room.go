@@ -1,0 +1,35 @@
+package pebble
+
+import (
+	"fmt"
+
+	"varve.dev/varve/engine/store"
+)
+
+// Pebble ends the process if it cannot write its WAL or its list of files. The store therefore
+// refuses rows while the file system of the archive has less than reserve bytes of free space, or
+// less than the reserveShare-th part of its size if that is less. Deletions may use most of the
+// reserve, because they free space. The rest is for files that Pebble writes in the background.
+const (
+	reserve         = 128 << 20
+	reserveShare    = 8
+	deletionReserve = 4 // the part of the reserve that deletions leave
+)
+
+// checkRoom returns an error that wraps store.ErrDiskFull if there is no room for a batch that
+// changes a table. If the file system does not report its free space, there is room.
+func (s *Store) checkRoom(table string, size int) error {
+	u, err := s.usage()
+	if err != nil || u.TotalBytes == 0 {
+		return nil
+	}
+	least := min(reserve, u.TotalBytes/reserveShare)
+	switch table {
+	case "deletion", "cutoff", "cutoff_progress":
+		least /= deletionReserve
+	}
+	if u.AvailBytes >= least+uint64(size) {
+		return nil
+	}
+	return fmt.Errorf("%w: %d MiB of %d MiB are free, and %d MiB must stay free", store.ErrDiskFull, u.AvailBytes>>20, u.TotalBytes>>20, least>>20)
+}
