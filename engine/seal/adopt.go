@@ -79,7 +79,10 @@ func (s *Shard) mayLead(c store.Claim) bool {
 func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead, keep bool) error {
 	got, err := s.adoptRows(ctx, c, math.MaxUint64)
 	if !c.Closed { // its engine may hold the samples in memory; or no more of them will come
-		s.tiles.Hurry(got.late)
+		s.tiles.Hurry(slices.Collect(maps.Keys(got.late)))
+	}
+	if got.leftOut { // reads of the PVs in the damaged row fail until the sealed position has passed it
+		s.hurryHeld(c.Writer)
 	}
 	if err != nil || keep || !c.Closed && !dead || len(got.refused) > 0 || s.heldTo(c.Writer) > 0 {
 		return err
@@ -115,11 +118,11 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 	var waits error
 	got := &gathering{
 		byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive, read: c.Since,
-		limit: math.MaxUint64, before: map[string]store.Position{}, refused: map[string]bool{},
+		limit: math.MaxUint64, before: map[string]store.Position{}, refused: map[string]bool{}, late: lateSamples{},
 	}
 	partly := s.partly(c.Writer)
 	if partly != nil {
-		got.mark = partly.mark
+		got.late = maps.Clone(partly.late)
 	} else {
 		got.at = max(got.at, s.heldTo(c.Writer))
 	}
@@ -144,7 +147,7 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 				break
 			}
 			s.leaveOut(&row, got.read, err)
-			got.at = row.At
+			got.at, got.leftOut = row.At, true
 		}
 		if got.bytes > adoptBytes {
 			if err := s.sealGathered(ctx, c, got); err != nil {
@@ -175,9 +178,9 @@ type gathering struct {
 	// onlyLater means that the rows up to partlySealed.through were not read.
 	onlyLater bool
 
-	late []string // PVs with late samples
-	mark uint64   // of the late samples, or 0 if there are none: see tiling.Shard.Mark
-	size int      // bytes of the rows that were read since the latest call of sealGathered
+	late    lateSamples // in the rows after sealed
+	leftOut bool        // a damaged row was left out
+	size    int         // bytes of the rows that were read since the latest call of sealGathered
 }
 
 // add adds the samples of a row that are not in blocks. After an error nothing is added.
@@ -238,8 +241,8 @@ func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) e
 	if to <= g.sealed {
 		return nil
 	}
-	if s.heldTo(c.Writer) > 0 || g.mark >= s.tiles.FirstLate() {
-		s.hold(c.Writer, heldRows{to: to, mark: g.mark, bytes: size})
+	if s.heldTo(c.Writer) > 0 || g.late.wait(s.tiles) {
+		s.hold(c.Writer, heldRows{to: to, late: g.late, bytes: size})
 	} else {
 		if err := s.raise(ctx, c.Writer, to); err != nil {
 			return err
@@ -269,8 +272,10 @@ func (s *Shard) writeGathered(ctx context.Context, w store.WriterID, parts []par
 			return err
 		}
 		maps.Copy(out.refused, refused)
-	} else if len(out.late) > 0 {
-		g.mark, g.late = s.tiles.Mark(), append(g.late, out.late...)
+	} else {
+		for _, pv := range out.late {
+			g.late[pv] = s.tiles.LateNumber(pv)
+		}
 	}
 	for pv := range out.refused {
 		g.refused[pv], g.limit = true, min(g.limit, g.before[pv])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -33,8 +34,8 @@ type refusals struct {
 type partlySealed struct {
 	through store.Position
 	pvs     map[string]bool
-	tried   time.Time // when all samples of these PVs were last to be sealed
-	mark    uint64    // of the late samples in these rows: see tiling.Shard.Mark
+	tried   time.Time   // when all samples of these PVs were last to be sealed
+	late    lateSamples // in these rows
 }
 
 // eachPV calls f once for each PV of parts, several at a time, and again for the PVs for which it
@@ -195,10 +196,17 @@ func (s *Shard) notePartly(w store.WriterID, g *gathering) {
 		for pv := range g.refused {
 			was.pvs[pv] = true
 		}
-		was.mark = max(was.mark, g.mark)
+		was.addLate(g.late)
 	case len(g.refused) == 0:
 		delete(s.refused.writers, w)
 	default:
-		s.setPartly(w, &partlySealed{through: g.at, pvs: g.refused, tried: tried, mark: g.mark})
+		s.setPartly(w, &partlySealed{through: g.at, pvs: g.refused, tried: tried, late: maps.Clone(g.late)})
 	}
+}
+
+func (p *partlySealed) addLate(l lateSamples) {
+	if p.late == nil {
+		p.late = lateSamples{}
+	}
+	maps.Copy(p.late, l)
 }

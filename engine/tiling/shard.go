@@ -77,9 +77,9 @@ type Shard struct {
 	met   bool
 
 	// late are the PVs whose tiles lack late samples. They stay when the sealer forgets a PV.
-	late   map[string]*lateness
-	lateMu sync.Mutex // Correct may run for several PVs at a time
-	marked uint64     // counts the PVs that ever became late
+	late       map[string]*lateness
+	lateMu     sync.Mutex // Correct may run for several PVs at a time
+	becameLate uint64     // counts how often a PV became late
 }
 
 // series is the state of the rollups of a PV.
