@@ -3,6 +3,7 @@ package seal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -35,6 +36,7 @@ func (s *Shard) adoptEnded(ctx context.Context) error {
 // some writer. The rows of the other writers do not wait for them.
 func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 	s.positions.begin()
+	begun := time.Now()
 	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
 	if err != nil {
 		return nil, err
@@ -42,6 +44,7 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 	if err := s.checkLeader(claims); err != nil {
 		return nil, err
 	}
+	s.checked.note(begun)
 	if err := s.reviseAfterOthers(ctx, claims); err != nil {
 		return nil, err
 	}
@@ -58,7 +61,7 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 			continue
 		}
 		if err := s.adoptWriter(ctx, c, dead, keep); err != nil {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || errors.Is(err, errSuperseded) {
 				return nil, err
 			}
 			failed = fmt.Errorf("sealing the rows of writer %v: %w", c.Writer, err)
@@ -71,7 +74,12 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 // yet that this engine leads. The rows that it saw in the claims must stay: otherwise it would compute
 // bins without their samples.
 func (s *Shard) mayLead(c store.Claim) bool {
-	return c.Writer != s.shardJournal.Writer() && !c.Closed && c.Sealing >= store.FirstTerm && (s.cfg.Ours(c.Writer) || !s.isSilent(c))
+	return s.isLiveLeader(c) || !c.Closed && c.Writer != s.shardJournal.Writer() && c.Sealing >= store.FirstTerm && s.cfg.Ours(c.Writer)
+}
+
+// isLiveLeader reports whether the claim of another writer says that its engine leads and is alive.
+func (s *Shard) isLiveLeader(c store.Claim) bool {
+	return c.Writer != s.shardJournal.Writer() && !c.Closed && c.Sealing >= store.FirstTerm && !s.isSilent(c)
 }
 
 // adoptWriter seals the unsealed rows of a writer. It drops the claim of a writer that has ended,

@@ -2,6 +2,7 @@ package seal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -102,7 +103,9 @@ func (s *Shard) correctLate(ctx context.Context) error {
 	case s.isOverloaded():
 		pace.Quiet = pace.Age
 	}
-	s.correct(ctx, s.tiles.Due(pace))
+	if err := superseding(s.correct(ctx, s.tiles.Due(pace))); err != nil {
+		return err
+	}
 	return s.releaseHeld(ctx)
 }
 
@@ -110,8 +113,8 @@ func (s *Shard) correctLate(ctx context.Context) error {
 func (s *Shard) correct(ctx context.Context, pvs []string) (failed map[string]error) {
 	failed = failures(ctx, pvs, s.tiles.Correct)
 	for pv, err := range failed {
-		if ctx.Err() != nil {
-			break
+		if ctx.Err() != nil || errors.Is(err, errSuperseded) {
+			continue
 		}
 		s.cfg.Metrics.Retries.Inc()
 		s.cfg.Log.Error("the rollups of a PV cannot be corrected for late samples; the sealer tries again, and meanwhile readers compute them",

@@ -2,6 +2,7 @@ package tiling
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"slices"
@@ -43,12 +44,18 @@ type Config struct {
 	Retention func(pv string) (store.Retention, bool)
 	// Cutoff returns the time, in ns since 1970, before which raw samples are deleted.
 	Cutoff func() int64
+	// MayWrite is called directly before tiles are written, from several goroutines. After an error the
+	// tiles are not written. ErrSuperseded also ends the work on all other PVs.
+	MayWrite func(ctx context.Context) error
 	// Damaged is called with each block that cannot be read, possibly several times and from
 	// several goroutines.
 	Damaged func(*scan.Damaged)
 	Metrics *Metrics
 	Log     *slog.Logger
 }
+
+// ErrSuperseded means that another engine seals the shard from now on.
+var ErrSuperseded = errors.New("another engine leads the sealing of the shard")
 
 // Part holds the samples of one type of a PV that are sealed together.
 type Part struct {
