@@ -1,8 +1,7 @@
 // Package mark writes marks and metadata, which explain the samples beside them.
 //
 //	capture, journal, seal ── Add, Metadata ──▶ queue ── Run: batches ──▶ store
-//	spool, seal ── AddToShard ───────────────────┘        │
-//	                           the PVs of a shard ◀───────┴── the directory
+//	spool, seal ── AddToShard ──▶ marks of shards ── Run: the PVs of the directory ──▶ store
 //
 // A mark that a channel is not found, refused or denied is stored only if the PV's latest mark says
 // something else, because engines that restart, or take over a shard, find out the same again.
@@ -20,6 +19,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +48,8 @@ const (
 	parallel = 8
 )
 
-// Log queues marks and metadata, and writes them to the store. Run is its only goroutine.
+// Log queues marks and metadata, and writes them to the store. Run and a goroutine of Run, for the
+// marks of shards, are its only goroutines.
 type Log struct {
 	store   Store
 	writer  store.WriterID
@@ -57,22 +58,24 @@ type Log struct {
 	dropped atomic.Uint64
 	written atomic.Uint64
 	waiting waiting
+	// shardsWait holds a token if marks of shards wait. listing is a semaphore of capacity 1, held
+	// while marks of shards are written. Neither is ever closed.
+	shardsWait, listing chan struct{}
 }
 
-// entry is a mark, a loss that may still grow if loss is set, a mark of all PVs of a shard if shard
-// is set, metadata if meta is set, or a request to close sync if sync is set. Run closes sync once
-// all earlier entries are written or dropped.
+// entry is a mark, a loss that may still grow if loss is set, metadata if meta is set, or a request to
+// close sync if sync is set. Run closes sync once all earlier entries are written or dropped.
 type entry struct {
-	mark  store.PVMark
-	loss  *sample.Mark
-	shard *int
-	meta  *store.PVMetadata
-	sync  chan<- struct{}
+	mark store.PVMark
+	loss *sample.Mark
+	meta *store.PVMetadata
+	sync chan<- struct{}
 }
 
 // NewLog returns a log that writes as writer w.
 func NewLog(st Store, w store.WriterID, reg prometheus.Registerer, log *slog.Logger) *Log {
-	l := &Log{store: st, writer: w, queue: make(chan entry, queueLen), log: log}
+	l := &Log{store: st, writer: w, queue: make(chan entry, queueLen), log: log,
+		shardsWait: make(chan struct{}, 1), listing: make(chan struct{}, 1)}
 	f := promauto.With(reg)
 	total := func(name, help string, v *atomic.Uint64) {
 		f.NewCounterFunc(prometheus.CounterOpts{Namespace: "varve", Subsystem: "mark", Name: name, Help: help},
@@ -122,10 +125,7 @@ func (l *Log) enqueue(e entry) {
 	case l.queue <- e:
 	default:
 		l.dropped.Add(1)
-		switch {
-		case e.shard != nil:
-			l.waiting.keepShard(*e.shard, e.mark.Mark)
-		case e.meta == nil && e.sync == nil:
+		if e.meta == nil && e.sync == nil {
 			l.waiting.addDropped(&e)
 		}
 	}
@@ -140,7 +140,9 @@ func (l *Log) AddWaiting(ctx context.Context, pv string, m sample.Mark) {
 	}
 }
 
-// Sync waits until all earlier entries are written, or are dropped because Run ends.
+// Sync waits until all earlier entries are written, or are dropped because Run ends. Marks of shards may
+// still wait, because the directory cannot be read. But no write of them that began before Sync goes on
+// when it returns nil. So it does not bring back a PV that the caller then deletes.
 func (l *Log) Sync(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
@@ -150,6 +152,12 @@ func (l *Log) Sync(ctx context.Context) error {
 	}
 	select {
 	case <-done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case l.listing <- struct{}{}:
+		<-l.listing
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -158,6 +166,9 @@ func (l *Log) Sync(ctx context.Context) error {
 
 // Run writes entries until ctx ends. Then it writes the rest of the queue until hard ends.
 func (l *Log) Run(ctx, hard context.Context) {
+	var shards sync.WaitGroup
+	shards.Go(func() { l.runShards(ctx, hard) })
+	defer shards.Wait()
 	for {
 		select {
 		case e := <-l.queue:
@@ -192,9 +203,6 @@ func (l *Log) markDropped() {
 	}
 	for pv, m := range l.waiting.takeDropped(queueLen / 4) {
 		l.Add(pv, m)
-	}
-	for shard, m := range l.waiting.takeShards() {
-		l.AddToShard(shard, m)
 	}
 }
 
@@ -231,14 +239,11 @@ func (l *Log) put(ctx context.Context, batch []entry) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	var marks []store.PVMark
-	ofShards := map[int][]store.PVMark{}
 	changes := map[string][]*store.PVMetadata{} // by PV, because each is compared with the one before
 	for _, e := range batch {
 		switch {
 		case e.meta != nil:
 			changes[e.meta.PV] = append(changes[e.meta.PV], e.meta)
-		case e.shard != nil:
-			ofShards[*e.shard] = append(ofShards[*e.shard], e.mark)
 		case e.sync == nil:
 			marks = append(marks, e.mark)
 		}
@@ -255,9 +260,6 @@ func (l *Log) put(ctx context.Context, batch []entry) error {
 	}
 	if len(marks) > 0 {
 		g.Go(func() error { return l.putMarks(ctx, marks) })
-	}
-	if len(ofShards) > 0 {
-		g.Go(func() error { return l.putShardMarks(ctx, ofShards) })
 	}
 	return g.Wait()
 }

@@ -24,10 +24,13 @@ import (
 
 // markStore is a store that keeps entries, unless it is down.
 type markStore struct {
-	mu    sync.Mutex
-	down  bool
-	marks map[string]store.PVMark
-	meta  []store.PVMetadata
+	mu   sync.Mutex
+	down bool
+	// unreadable means that the directory cannot be read, and reads counts how often that was tried.
+	unreadable bool
+	reads      int
+	marks      map[string]store.PVMark
+	meta       []store.PVMetadata
 }
 
 var errDown = errors.New("the store is unreachable")
@@ -71,7 +74,8 @@ func (s *markStore) LatestMarks(_ context.Context, pv string, at int64) iter.Seq
 func (s *markStore) Channels(context.Context) iter.Seq2[store.Channel, error] {
 	return func(yield func(store.Channel, error) bool) {
 		s.mu.Lock()
-		down := s.down
+		down := s.down || s.unreadable
+		s.reads++
 		s.mu.Unlock()
 		if down {
 			yield(store.Channel{}, errDown)

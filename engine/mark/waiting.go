@@ -12,13 +12,12 @@ import (
 const maxGap = int64(10 * time.Second)
 
 // waiting is what a Log knows of the marks that wait for the store. It holds at most one loss per
-// PV and reason that may grow, at most one note per PV of dropped marks, and at most one mark per
-// shard that found no room in the queue.
+// PV and reason that may grow, at most one note per PV of dropped marks, and a few marks per shard.
 type waiting struct {
 	mu      sync.Mutex
 	losses  map[lossKey]*sample.Mark
 	dropped map[string]note
-	shards  map[int]sample.Mark
+	shards  map[int][]sample.Mark
 }
 
 type lossKey struct {
@@ -105,21 +104,18 @@ func (w *waiting) takeDropped(n int) map[string]sample.Mark {
 	return marks
 }
 
-// keepShard keeps a mark of a shard that found no room in the queue.
+// keepShard keeps a mark of a shard until it is written.
 func (w *waiting) keepShard(shard int, m sample.Mark) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.shards == nil {
-		w.shards = map[int]sample.Mark{}
+		w.shards = map[int][]sample.Mark{}
 	}
-	if old, known := w.shards[shard]; known {
-		m.Time, m.End, m.Count = min(old.Time, m.Time), max(old.End, m.End), old.Count+m.Count
-	}
-	w.shards[shard] = m
+	w.shards[shard] = Merge(w.shards[shard], m)
 }
 
 // takeShards removes and returns the marks that keepShard kept.
-func (w *waiting) takeShards() map[int]sample.Mark {
+func (w *waiting) takeShards() map[int][]sample.Mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	kept := w.shards

@@ -3,6 +3,7 @@ package seal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -32,6 +33,7 @@ func (s *Shard) adoptEnded(ctx context.Context) error {
 // some writer. The rows of the other writers do not wait for them.
 func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 	s.positions.begin()
+	begun := time.Now()
 	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
 	if err != nil {
 		return nil, err
@@ -39,6 +41,7 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 	if err := s.checkLeader(claims); err != nil {
 		return nil, err
 	}
+	s.checked.note(begun)
 	if err := s.reviseAfterOthers(ctx, claims); err != nil {
 		return nil, err
 	}
@@ -55,7 +58,7 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 			continue
 		}
 		if err := s.adoptWriter(ctx, c, dead, keep); err != nil {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || errors.Is(err, errSuperseded) {
 				return nil, err
 			}
 			failed = fmt.Errorf("sealing the rows of writer %v: %w", c.Writer, err)
@@ -68,7 +71,12 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 // yet that this engine leads. The rows that it saw in the claims must stay: otherwise it would compute
 // bins without their samples.
 func (s *Shard) mayLead(c store.Claim) bool {
-	return c.Writer != s.shardJournal.Writer() && !c.Closed && c.Sealing >= store.FirstTerm && (s.cfg.Ours(c.Writer) || !s.isSilent(c))
+	return s.isLiveLeader(c) || !c.Closed && c.Writer != s.shardJournal.Writer() && c.Sealing >= store.FirstTerm && s.cfg.Ours(c.Writer)
+}
+
+// isLiveLeader reports whether the claim of another writer says that its engine leads and is alive.
+func (s *Shard) isLiveLeader(c store.Claim) bool {
+	return c.Writer != s.shardJournal.Writer() && !c.Closed && c.Sealing >= store.FirstTerm && !s.isSilent(c)
 }
 
 // adoptWriter seals the unsealed rows of a writer. It drops the claim of a writer that has ended,
@@ -76,7 +84,10 @@ func (s *Shard) mayLead(c store.Claim) bool {
 func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead, keep bool) error {
 	got, err := s.adoptRows(ctx, c, math.MaxUint64)
 	if !c.Closed { // its engine may hold the samples in memory; or no more of them will come
-		s.tiles.Hurry(got.late)
+		s.tiles.Hurry(slices.Collect(maps.Keys(got.late)))
+	}
+	if got.leftOut { // reads of the PVs in the damaged row fail until the sealed position has passed it
+		s.hurryHeld(c.Writer)
 	}
 	if err != nil || keep || !c.Closed && !dead || len(got.refused) > 0 || s.heldTo(c.Writer) > 0 {
 		return err
@@ -112,11 +123,11 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 	var waits error
 	got := &gathering{
 		byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive, read: c.Since,
-		limit: math.MaxUint64, before: map[string]store.Position{}, refused: map[string]bool{},
+		limit: math.MaxUint64, before: map[string]store.Position{}, refused: map[string]bool{}, late: lateSamples{},
 	}
 	partly := s.partly(c.Writer)
 	if partly != nil {
-		got.mark = partly.mark
+		got.late = maps.Clone(partly.late)
 	} else {
 		got.at = max(got.at, s.heldTo(c.Writer))
 	}
@@ -141,7 +152,7 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 				break
 			}
 			s.leaveOut(&row, got.read, err)
-			got.at = row.At
+			got.at, got.leftOut = row.At, true
 		}
 		if got.bytes > s.batch() {
 			if err := s.sealGathered(ctx, c, got); err != nil {
@@ -172,9 +183,9 @@ type gathering struct {
 	// onlyLater means that the rows up to partlySealed.through were not read.
 	onlyLater bool
 
-	late []string // PVs with late samples
-	mark uint64   // of the late samples, or 0 if there are none: see tiling.Shard.Mark
-	size int      // bytes of the rows that were read since the latest call of sealGathered
+	late    lateSamples // in the rows after sealed
+	leftOut bool        // a damaged row was left out
+	size    int         // bytes of the rows that were read since the latest call of sealGathered
 }
 
 // add adds the samples of a row that are not in blocks. After an error nothing is added.
@@ -235,8 +246,8 @@ func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) e
 	if to <= g.sealed {
 		return nil
 	}
-	if s.heldTo(c.Writer) > 0 || g.mark >= s.tiles.FirstLate() {
-		s.hold(c.Writer, heldRows{to: to, mark: g.mark, bytes: size})
+	if s.heldTo(c.Writer) > 0 || g.late.wait(s.tiles) {
+		s.hold(c.Writer, heldRows{to: to, late: g.late, bytes: size})
 	} else {
 		if err := s.raise(ctx, c.Writer, to); err != nil {
 			return err
@@ -266,8 +277,10 @@ func (s *Shard) writeGathered(ctx context.Context, w store.WriterID, parts []par
 			return err
 		}
 		maps.Copy(out.refused, refused)
-	} else if len(out.late) > 0 {
-		g.mark, g.late = s.tiles.Mark(), append(g.late, out.late...)
+	} else {
+		for _, pv := range out.late {
+			g.late[pv] = s.tiles.LateNumber(pv)
+		}
 	}
 	for pv := range out.refused {
 		g.refused[pv], g.limit = true, min(g.limit, g.before[pv])

@@ -40,11 +40,16 @@
 //
 // A new leader reads the claims, and writes its term to its own claim before it does anything
 // else. A leader checks for higher terms when it reads the claims: at each checkpoint before it
-// writes blocks, and every two seconds while it watches other writers. It steps down when it finds
-// a higher term. In the meantime two engines may seal the same samples. This is safe: each engine
-// writes blocks under its own writer ID, and readers drop duplicates. The new leader sees the
-// claim of the old one, and recomputes the rollup bins that either of them may have left
-// incomplete: see package tiling.
+// writes blocks, directly before it writes tiles if that was two seconds ago, and every two seconds
+// while it watches other writers. It steps down when it finds a higher term. In the meantime two engines
+// may seal the same samples. This is safe: each engine writes blocks under its own writer ID, and readers
+// drop duplicates. The new leader sees the claim of the old one, and recomputes the rollup bins that
+// either of them may have left incomplete: see package tiling.
+//
+// The former leader does not know writers that came after it read the claims, so it could write bins
+// without their samples. The new leader therefore does not seal before the former leader's claim says
+// that it follows, or is closed, or ten seconds have passed. From then on the former leader finds the
+// higher term before it writes tiles.
 //
 // # When samples are sealed
 //

@@ -2,7 +2,9 @@ package seal
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"varve.dev/varve/engine/store"
@@ -13,8 +15,8 @@ const (
 	// correctMost is how many PVs have their tiles corrected at a time. Sealing waits no longer.
 	correctMost = 128
 	// heldLimit is the size of the rows that wait for corrections above which corrections do not
-	// wait for more late samples.
-	heldLimit = journalBytes
+	// wait for more late samples. Each read of a PV looks through these rows.
+	heldLimit = 32 << 20
 	// maxHeld bounds the number of held rows of a writer that are known one by one.
 	maxHeld = 16
 )
@@ -24,8 +26,23 @@ const (
 // then readers find the late samples in the rows, and do not trust the tiles there.
 type heldRows struct {
 	to    store.Position
-	mark  uint64 // what must be corrected: see tiling.Shard.Mark
+	late  lateSamples // that tiles lack, except those of earlier held rows of the writer
 	bytes int
+}
+
+// lateSamples says which late samples must be in tiles: for each PV the number that
+// tiling.Shard.LateNumber returned. A PV that becomes late again after its correction has another
+// number, so rows do not wait for samples that came later.
+type lateSamples map[string]uint64
+
+// wait reports whether tiles lack some of the late samples.
+func (l lateSamples) wait(t *tiling.Shard) bool {
+	for pv, n := range l {
+		if t.LateNumber(pv) == n {
+			return true
+		}
+	}
+	return false
 }
 
 // hold notes that rows of a writer up to a position are in blocks, and which late samples the tiles
@@ -33,20 +50,36 @@ type heldRows struct {
 func (s *Shard) hold(w store.WriterID, h heldRows) {
 	rows := s.held[w]
 	n := len(rows)
-	switch {
-	case n > 0 && h.to <= rows[n-1].to: // samples that the store refused before
-		for i := range rows {
-			rows[i].mark = max(rows[i].mark, h.mark)
-		}
+	if n > 0 && h.to <= rows[n-1].to { // samples that the store refused before: they may be in the first rows
+		rows[0].add(heldRows{to: rows[0].to, late: h.late})
 		return
-	case n > 0:
-		h.mark = max(h.mark, rows[n-1].mark)
+	}
+	h.late = maps.Clone(h.late)
+	for _, earlier := range rows {
+		maps.DeleteFunc(h.late, func(pv string, n uint64) bool { return earlier.late[pv] == n })
 	}
 	if n == maxHeld {
-		h.bytes += rows[n-1].bytes
-		rows = rows[:n-1]
+		rows[n-1].add(h)
+		return
 	}
 	s.held[w] = append(rows, h)
+}
+
+// add adds the rows that follow.
+func (h *heldRows) add(next heldRows) {
+	h.to = next.to
+	h.bytes += next.bytes
+	if h.late == nil {
+		h.late = lateSamples{}
+	}
+	maps.Copy(h.late, next.late)
+}
+
+// hurryHeld makes the corrections due at once for which the rows of a writer wait.
+func (s *Shard) hurryHeld(w store.WriterID) {
+	for _, h := range s.held[w] {
+		s.tiles.Hurry(slices.Collect(maps.Keys(h.late)))
+	}
 }
 
 // heldTo returns the position up to which the rows of a writer are in blocks, after its sealed
@@ -70,7 +103,9 @@ func (s *Shard) correctLate(ctx context.Context) error {
 	case s.isOverloaded():
 		pace.Quiet = pace.Age
 	}
-	s.correct(ctx, s.tiles.Due(pace))
+	if err := superseding(s.correct(ctx, s.tiles.Due(pace))); err != nil {
+		return err
+	}
 	return s.releaseHeld(ctx)
 }
 
@@ -78,8 +113,8 @@ func (s *Shard) correctLate(ctx context.Context) error {
 func (s *Shard) correct(ctx context.Context, pvs []string) (failed map[string]error) {
 	failed = failures(ctx, pvs, s.tiles.Correct)
 	for pv, err := range failed {
-		if ctx.Err() != nil {
-			break
+		if ctx.Err() != nil || errors.Is(err, errSuperseded) {
+			continue
 		}
 		s.cfg.Metrics.Retries.Inc()
 		s.cfg.Log.Error("the rollups of a PV cannot be corrected for late samples; the sealer tries again, and meanwhile readers compute them",
@@ -97,11 +132,11 @@ func (s *Shard) heldBytes() (n int) {
 	return n
 }
 
-// releaseHeld raises sealed positions up to the first rows whose late samples some tiles lack.
+// releaseHeld raises the sealed position of each writer up to the first rows whose late samples some
+// tiles lack.
 func (s *Shard) releaseHeld(ctx context.Context) error {
-	first := s.tiles.FirstLate()
 	for w, rows := range s.held {
-		n := slices.IndexFunc(rows, func(h heldRows) bool { return h.mark >= first })
+		n := slices.IndexFunc(rows, func(h heldRows) bool { return h.late.wait(s.tiles) })
 		if n < 0 {
 			n = len(rows)
 		}

@@ -2,15 +2,17 @@ package seal
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/tiling"
 )
 
 // errSuperseded means that another engine seals the shard from now on.
-var errSuperseded = errors.New("another engine leads the sealing of the shard")
+var errSuperseded = tiling.ErrSuperseded
 
 // becomeLeader writes a term above all others to the claim. It returns false if ctx ended
 // first.
@@ -39,6 +41,82 @@ func (s *Shard) claimTerm(ctx context.Context) error {
 		return err
 	}
 	s.term = term
+	return nil
+}
+
+const (
+	// formerWait is how long a new leader waits for the former one to end its pass, at most.
+	formerWait = 10 * time.Second
+	// formerEvery is the time between two reads of the claims meanwhile.
+	formerEvery = 500 * time.Millisecond
+)
+
+// waitForFormer waits until no other engine may still work as the leader, or until formerWait is over. It
+// holds the shard's turn. A former leader in the middle of a pass does not know writers that came later.
+// If this engine sealed their rows at once, the former leader could still write bins without their
+// samples. After formerWait it no longer can: see checkClaims.
+func (s *Shard) waitForFormer(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, formerWait)
+	defer cancel()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return
+	}
+	tick := time.NewTicker(formerEvery)
+	defer tick.Stop()
+	for {
+		claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
+		if err == nil && (s.checkLeader(claims) != nil || !slices.ContainsFunc(claims, s.isLiveLeader)) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// claimsAge is how old the claims may be, at most, when tiles are written.
+const claimsAge = 2 * time.Second
+
+// claimsCheck knows when the claims were last read and showed no other leader. Any goroutine may use it.
+type claimsCheck struct {
+	mu sync.Mutex
+	at time.Time // when that read began
+}
+
+func (c *claimsCheck) note(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = at
+}
+
+// checkClaims returns errSuperseded if another engine leads, as claims say that are at most claimsAge
+// old. An engine that does not lead need not check: the leader knows from its claim that it assists.
+func (s *Shard) checkClaims(ctx context.Context) error {
+	if s.term < store.FirstTerm {
+		return nil
+	}
+	s.checked.mu.Lock()
+	defer s.checked.mu.Unlock()
+	if s.superseded.Load() {
+		return errSuperseded
+	}
+	begun := time.Now()
+	if begun.Sub(s.checked.at) < claimsAge {
+		return nil
+	}
+	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
+	if err != nil {
+		return fmt.Errorf("checking whether another engine leads: %w", err)
+	}
+	if err := s.checkLeader(claims); err != nil {
+		return err
+	}
+	s.checked.at = begun
 	return nil
 }
 

@@ -23,6 +23,7 @@ type memory struct {
 	rollups     map[rollupKey]store.Rollup
 	rolling     func() // called once, before tiles are written
 	looked      func() // called once, after claims are read
+	scanned     func() // called once, after blocks are read
 	ttl         time.Duration
 	refuse      func(b *store.Block) error // returns why a block is not written, if it is not nil
 	// lost is a writer whose claims never arrive, although the writer gets no error.
@@ -196,13 +197,18 @@ func (m *memory) PutBlocks(_ context.Context, blocks ...store.Block) error {
 
 func (m *memory) Blocks(_ context.Context, pv string, in store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	var out []store.Block
+	var scanned func()
 	_ = m.with(func() {
+		scanned, m.scanned = m.scanned, nil
 		for _, b := range m.blocks[partition{pv, in}] {
 			if b.Start <= to && b.End >= from {
 				out = append(out, b)
 			}
 		}
 	})
+	if scanned != nil {
+		scanned()
+	}
 	slices.SortFunc(out, func(a, b store.Block) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.Writer[:], b.Writer[:]), cmp.Compare(a.N, b.N))
 	})

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,13 +35,13 @@ type refusals struct {
 type partlySealed struct {
 	through store.Position
 	pvs     map[string]bool
-	tried   time.Time // when all samples of these PVs were last to be sealed
-	mark    uint64    // of the late samples in these rows: see tiling.Shard.Mark
+	tried   time.Time   // when all samples of these PVs were last to be sealed
+	late    lateSamples // in these rows
 }
 
 // eachPV calls f once for each PV of parts, several at a time, and again for the PVs for which it
 // failed, until patience ends. If the store refused a PV before, f gets one chance. eachPV returns
-// the parts of the PVs for which f succeeded. It fails only if ctx ends.
+// the parts of the PVs for which f succeeded. It fails only if ctx ends, or if another engine leads.
 func (s *Shard) eachPV(ctx context.Context, doing string, parts []part, f func(ctx context.Context, pv string) error) ([]part, error) {
 	todo := pvsOf(parts)
 	begun := time.Now()
@@ -47,6 +49,9 @@ func (s *Shard) eachPV(ctx context.Context, doing string, parts []part, f func(c
 		failed := failures(ctx, todo, f)
 		if len(failed) == 0 {
 			return parts, nil
+		}
+		if err := superseding(failed); err != nil {
+			return nil, err
 		}
 		todo = slices.DeleteFunc(todo, func(pv string) bool { return failed[pv] == nil })
 		if ctx.Err() != nil {
@@ -72,15 +77,23 @@ func (s *Shard) eachPV(ctx context.Context, doing string, parts []part, f func(c
 	}
 }
 
-// failures calls f for all PVs, several at a time, and returns the errors.
+// failures calls f for all PVs, several at a time, and returns the errors. Once f returns
+// errSuperseded, failures does not call it any more.
 func failures(ctx context.Context, pvs []string, f func(ctx context.Context, pv string) error) map[string]error {
 	var mu sync.Mutex
 	failed := map[string]error{}
+	var over atomic.Bool
 	var g errgroup.Group // an error of one PV does not end the others
 	g.SetLimit(16)
 	for _, pv := range pvs {
+		if over.Load() {
+			break
+		}
 		g.Go(func() error {
 			if err := f(ctx, pv); err != nil {
+				if errors.Is(err, errSuperseded) {
+					over.Store(true)
+				}
 				mu.Lock()
 				defer mu.Unlock()
 				failed[pv] = err
@@ -90,6 +103,16 @@ func failures(ctx context.Context, pvs []string, f func(ctx context.Context, pv 
 	}
 	_ = g.Wait()
 	return failed
+}
+
+// superseding returns the error that says that another engine leads, or nil if none of them does.
+func superseding(failed map[string]error) error {
+	for _, err := range failed {
+		if errors.Is(err, errSuperseded) {
+			return err
+		}
+	}
+	return nil
 }
 
 func pvsOf(parts []part) []string {
@@ -195,10 +218,17 @@ func (s *Shard) notePartly(w store.WriterID, g *gathering) {
 		for pv := range g.refused {
 			was.pvs[pv] = true
 		}
-		was.mark = max(was.mark, g.mark)
+		was.addLate(g.late)
 	case len(g.refused) == 0:
 		delete(s.refused.writers, w)
 	default:
-		s.setPartly(w, &partlySealed{through: g.at, pvs: g.refused, tried: tried, mark: g.mark})
+		s.setPartly(w, &partlySealed{through: g.at, pvs: g.refused, tried: tried, late: maps.Clone(g.late)})
 	}
+}
+
+func (p *partlySealed) addLate(l lateSamples) {
+	if p.late == nil {
+		p.late = lateSamples{}
+	}
+	maps.Copy(p.late, l)
 }

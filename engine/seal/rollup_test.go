@@ -3,6 +3,7 @@ package seal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -127,7 +128,9 @@ func (m *simulation) handOver(g *simEngine) {
 			m.checkpoint(g)
 		}
 	}
-	m.checkpoint(before)
+	if err := before.shard.Checkpoint(context.Background()); err != nil && !errors.Is(err, errSuperseded) {
+		m.t.Error(err)
+	}
 	wg.Wait()
 	if m.st.rolling = nil; g.shard.term < store.FirstTerm { // the old leader had nothing to write
 		m.lead(g)
@@ -482,6 +485,44 @@ func TestAnOverwrittenTileIsCorrected(t *testing.T) {
 				t.Fatal("a late sample changed no tile")
 			}
 			m.checkpoint(first)
+			m.verifyAll()
+		}
+	})
+}
+
+// TestAPausedRepairKeepsNewerTiles pauses a sealer after it has read the blocks of a late sample's bin. In
+// the meantime another sealer writes the tile with a later sample of the same bin. The tile must keep it.
+func TestAPausedRepairKeepsNewerTiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1, simLevels...)
+		first, second := m.launch(), m.launch()
+		testclock.Advance(3 * time.Hour)
+		m.put("A", m.some("A", 3*time.Hour, 1000), first)
+		m.checkpoint(first)
+		testclock.Advance(2 * time.Hour)
+		m.put("A", m.some("A", 0, 1), first)
+		m.checkpoint(first)
+		m.checkpoint(second)
+		for i := range int64(8) {
+			late := func(by *simEngine, after time.Duration) {
+				s := m.some("A", 0, 1)
+				s[0].Time = rollup.Floor(time.Now().UnixNano()-int64(3*time.Hour)+i*int64(10*time.Minute), 10*tick) + int64(after)
+				m.put("A", s, by)
+			}
+			late(second, time.Second)
+			overtaken := false
+			m.st.stored = func(b *store.Block) { // from now on second reads blocks only to compute bins
+				m.st.stored = nil
+				m.st.scanned = func() {
+					overtaken = true
+					late(first, 2*time.Second)
+					m.checkpoint(first)
+				}
+			}
+			m.checkpoint(second)
+			if !overtaken {
+				t.Fatal("no bin was computed")
+			}
 			m.verifyAll()
 		}
 	})

@@ -150,6 +150,7 @@ type Shard struct {
 	watching   atomic.Bool   // there are watched writers
 	correcting atomic.Bool   // tiles lack late samples
 	superseded atomic.Bool   // another engine leads
+	checked    claimsCheck
 	lag        lag
 }
 
@@ -192,7 +193,7 @@ func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	})
 	s.tiles = tiling.New(tiling.Config{
 		Store: cfg.Store, Clock: s.clock, Shard: shardJournal.Shard, Every: cfg.Every, Retention: cfg.retention, Cutoff: s.blocks.Cutoff,
-		Damaged: s.quarantine, Metrics: cfg.Metrics.Tiling, Log: cfg.Log,
+		MayWrite: s.checkClaims, Damaged: s.quarantine, Metrics: cfg.Metrics.Tiling, Log: cfg.Log,
 	})
 	return s
 }
@@ -217,6 +218,7 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 	defer wg.Wait()
 	defer stop()
 	last, checked := time.Now().Add(-rand.N(s.cfg.Every)), time.Now() // spreads the checkpoints of an engine's shards
+	s.waitForFormer(ctx)
 	s.checkpoint(ctx, s.adoptEnded)
 	tick := time.NewTicker(min(time.Second, s.cfg.Every))
 	defer tick.Stop()
@@ -310,7 +312,7 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 	var completing error
 	if s.isOverloaded() {
 		s.tiles.PutOff()
-	} else if completing = s.tiles.Complete(ctx); ctx.Err() != nil {
+	} else if completing = s.tiles.Complete(ctx); ctx.Err() != nil || errors.Is(completing, errSuperseded) {
 		return completing
 	}
 	for pv, ser := range s.series {

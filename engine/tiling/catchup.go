@@ -1,6 +1,7 @@
 package tiling
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ const (
 
 // Complete completes the rollups of all PVs at the end of a checkpoint. It feeds the
 // accumulators the samples that they lack, and writes the bins that are due. For PVs that are
-// no longer captured it writes all bins.
+// no longer captured it writes all bins. ErrSuperseded ends it at once.
 func (s *Shard) Complete(ctx context.Context) error {
 	var todo []*series
 	for _, ser := range s.series {
@@ -42,15 +43,17 @@ func (s *Shard) Complete(ctx context.Context) error {
 	budget.Store(rereadLimit)
 	var mu sync.Mutex
 	var failed error
-	_ = inParallel(ctx, todo, func(ctx context.Context, ser *series) error {
-		if err := s.completeSeries(ctx, ser, &budget); err != nil {
+	superseded := inParallel(ctx, todo, func(ctx context.Context, ser *series) error {
+		if err := s.completeSeries(ctx, ser, &budget); errors.Is(err, ErrSuperseded) {
+			return err
+		} else if err != nil {
 			mu.Lock()
 			defer mu.Unlock()
 			failed = fmt.Errorf("completing rollups of %s: %w", ser.pv, err) // the other PVs continue
 		}
 		return nil
 	})
-	return failed
+	return cmp.Or(superseded, failed)
 }
 
 // putOffLimit bounds the bins of a level that wait while rollups are put off. If more bins

@@ -2,6 +2,7 @@ package tiling
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -45,23 +46,29 @@ func (s *Shard) confirm(ctx context.Context) error {
 	}
 	return inParallel(ctx, due, func(ctx context.Context, ser *series) error {
 		for _, r := range ser.levels {
-			s.confirmTiles(ctx, ser, r)
+			if err := s.confirmTiles(ctx, ser, r); err != nil {
+				return err
+			}
 		}
 		return ctx.Err()
 	})
 }
 
-func (s *Shard) confirmTiles(ctx context.Context, ser *series, r *level) {
+// confirmTiles confirms the tiles of a level. It fails only with ErrSuperseded.
+func (s *Shard) confirmTiles(ctx context.Context, ser *series, r *level) error {
 	for _, at := range slices.Sorted(maps.Keys(r.unsure)) {
 		d := r.unsure[at]
 		if d.round == s.round {
 			continue
 		}
 		delete(r.unsure, at)
-		if err := s.confirmTile(ctx, ser, r, at, d); err != nil {
+		if err := s.confirmTile(ctx, ser, r, at, d); errors.Is(err, ErrSuperseded) {
+			return err
+		} else if err != nil {
 			s.reviseLater(ser, []span{{r.level.Start(at), r.level.Start(at+1) - 1}}, err)
 		}
 	}
+	return nil
 }
 
 func (s *Shard) confirmTile(ctx context.Context, ser *series, r *level, at store.Tile, d draft) error {

@@ -61,6 +61,7 @@
 //     computed in order is based on the time when the claims were read. The stamp of a repair
 //     is based on a time before the repair read the blocks. A new stamp is always later than
 //     the stamp of the tile that was read.
+//   - A repair computes its bins again if a tile has changed since the repair first read it.
 //   - If sealer A reads a tile, sealer B writes it, and then A writes it, the samples that B
 //     added may be missing. While others hold the shard, a sealer therefore checks each tile
 //     that it wrote once more at its next checkpoint. If the tile has changed, the sealer

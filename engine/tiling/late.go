@@ -3,7 +3,6 @@ package tiling
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 //	Acknowledge ─▶ spans ── no late samples for a while, or for too long ──▶ Due ─▶ Correct ─▶ tiles
 type lateness struct {
 	spans []span // times of the samples, at most maxSpans
-	n     uint64 // numbers the PVs in the order in which they got late samples
+	n     uint64 // counts, from 1 on, in the order in which PVs became late
 	// since is when the first of the samples came, and latest is when the last one came.
 	since, latest time.Time
 	urgent        bool      // the correction must not wait for more late samples
@@ -36,8 +35,8 @@ func (s *Shard) noteLate(ser *series, spans []span) {
 	now := time.Now()
 	d := s.late[ser.pv]
 	if d == nil {
-		s.marked++
-		d = &lateness{n: s.marked, since: now, cutoff: s.cfg.Cutoff()}
+		s.becameLate++
+		d = &lateness{n: s.becameLate, since: now, cutoff: s.cfg.Cutoff()}
 		s.late[ser.pv] = d
 	}
 	d.latest = now
@@ -78,19 +77,14 @@ func (s *Shard) Late() (pvs []string) {
 	return pvs
 }
 
-// Mark returns a mark of the late samples that have been acknowledged so far.
-func (s *Shard) Mark() uint64 { return s.marked }
-
-// FirstLate returns the lowest mark of samples that tiles lack, or the highest number if they lack
-// none. The tiles include all late samples that were acknowledged before Mark returned a lower mark.
-func (s *Shard) FirstLate() uint64 {
-	s.lateMu.Lock()
-	defer s.lateMu.Unlock()
-	first := uint64(math.MaxUint64)
-	for _, d := range s.late {
-		first = min(first, d.n)
+// LateNumber returns the number of the late samples of a PV that the tiles lack, or 0 if the tiles
+// lack none. The tiles include all late samples of the PV that were acknowledged while the number was
+// n as soon as LateNumber returns something else.
+func (s *Shard) LateNumber(pv string) uint64 {
+	if d := s.latenessOf(pv); d != nil {
+		return d.n
 	}
-	return first
+	return 0
 }
 
 // Hurry makes the corrections of PVs due at once.

@@ -61,7 +61,7 @@ func TestCorrectionsAreDue(t *testing.T) {
 		for i := range 5 {
 			s.noteLate(lateSeries(fmt.Sprint(i)), []span{{0, 0}})
 		}
-		mark := s.Mark()
+		first := s.LateNumber("0")
 		expect()
 		time.Sleep(4 * time.Minute)
 		s.noteLate(lateSeries("0"), []span{{1, 1}})
@@ -75,7 +75,7 @@ func TestCorrectionsAreDue(t *testing.T) {
 		}
 		for range 6 {
 			expect()
-			if s.FirstLate() > mark {
+			if s.LateNumber("0") != first {
 				t.Error("the first PV counts as corrected")
 			}
 			time.Sleep(4 * time.Minute)
@@ -87,5 +87,12 @@ func TestCorrectionsAreDue(t *testing.T) {
 		expect()
 		time.Sleep(retryLate)
 		expect("0")
+		delete(s.late, "0")
+		if n := s.LateNumber("0"); n != 0 {
+			t.Errorf("a corrected PV has late samples number %d", n)
+		}
+		if s.noteLate(lateSeries("0"), []span{{2, 2}}); s.LateNumber("0") == first {
+			t.Error("a PV that is late again has the number of the late samples that were corrected")
+		}
 	})
 }

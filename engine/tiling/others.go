@@ -43,7 +43,7 @@ func (s *Shard) mayHaveOthers() bool { return s.met && s.round-s.metAt <= 1 }
 // of this sealer lack. If the journal rows that the others sealed still exist, Revise revises
 // the PVs in those rows. If not, it revises all PVs, for the time since one checkpoint
 // interval before the previous read of the claims. A PV for which the store refuses this keeps no
-// other PV waiting: Due returns it later.
+// other PV waiting: Due returns it later. ErrSuperseded ends Revise at once.
 func (s *Shard) Revise(ctx context.Context, seen *OtherSealers) error {
 	s.at = s.cfg.Clock.StoreTime() + seen.At - time.Now().UnixNano()
 	if seen.Others || seen.Any() {
@@ -62,7 +62,9 @@ func (s *Shard) Revise(ctx context.Context, seen *OtherSealers) error {
 		s.addToAll(spans, span{seen.Before - int64(s.cfg.Every), time.Now().UnixNano()})
 	}
 	for _, pv := range slices.Sorted(maps.Keys(spans)) {
-		if err := s.reviseSeries(ctx, s.series[pv], spans[pv]); err != nil {
+		if err := s.reviseSeries(ctx, s.series[pv], spans[pv]); errors.Is(err, ErrSuperseded) {
+			return err
+		} else if err != nil {
 			ser := s.series[pv]
 			s.reviseLater(ser, slices.Concat(spans[pv], ser.late.now, ser.late.before), err)
 		}

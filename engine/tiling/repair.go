@@ -2,6 +2,7 @@ package tiling
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sort"
@@ -12,19 +13,39 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
+// repairTries is how often the bins of a repair are computed again because another sealer has written
+// their tiles in the meantime.
+const repairTries = 3
+
 // repairSpan recomputes the bins in the tiles of a level that samples at times in a span change. A
-// sample changes its own bin and the bin of the next sample, because its value is held until then.
+// sample changes its own bin and the bin of the next sample, because its value is held until then. If
+// another sealer writes these tiles while the bins are computed, repairSpan computes them again: they
+// may lack samples that the tiles have.
 func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) error {
+	for tries := repairTries; ; tries-- {
+		err := s.repairOnce(ctx, ser, r, sp)
+		if !errors.Is(err, errOtherSealer) || tries == 0 {
+			return err
+		}
+		if err := s.compareLevel(ctx, ser, r); err != nil {
+			return err
+		}
+	}
+}
+
+// repairOnce is repairSpan, but it returns errOtherSealer if another sealer has written the tiles.
+func (s *Shard) repairOnce(ctx context.Context, ser *series, r *level, sp span) error {
 	if sp.first >= r.through {
 		return nil
 	}
 	stamp := s.cfg.Clock.StoreTime() // before anything is read
+	seen := stamps{}
 	hi := min(rollup.Floor(sp.last, r.width)+r.width, r.through)
-	lo, err := s.completeTo(ctx, ser.pv, r, rollup.Floor(sp.first, r.width))
+	lo, err := s.completeTo(ctx, ser.pv, r, rollup.Floor(sp.first, r.width), hi, seen)
 	if err != nil {
 		return err
 	}
-	next, found, err := s.nextBin(ctx, ser.pv, r, hi)
+	next, found, err := s.nextBin(ctx, ser.pv, r, hi, seen)
 	if err != nil {
 		return err
 	}
@@ -38,22 +59,45 @@ func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) 
 	if err != nil || lo >= hi { // the samples of these bins have expired, so the bins stay
 		return err
 	}
-	last, err := s.apply(ctx, ser, r, &patch{level: r.level, lo: lo, hi: hi, bins: bins, stamp: stamp, through: everTile})
-	if err == nil && r.level.Tile(hi-1) == r.level.Tile(r.through-1) {
-		r.stamp, r.stored = last.stamp, last.bins
+	last, err := s.apply(ctx, ser, r, &patch{level: r.level, lo: lo, hi: hi, bins: bins, stamp: stamp, through: everTile, seen: seen})
+	if at := r.level.Tile(hi - 1); err == nil && at == r.level.Tile(r.through-1) && seen[at] == r.stamp {
+		r.stamp, r.stored = last.stamp, last.bins // otherwise pending bins may lack samples of another sealer
 	}
 	return err
 }
 
+// stamps are the stamps of tiles when a repair first read them.
+type stamps map[store.Tile]int64
+
+// note notes the stamp of a tile, unless it is known.
+func (s stamps) note(row *store.Rollup) {
+	if _, known := s[row.Tile]; !known {
+		s[row.Tile] = row.Stamp
+	}
+}
+
 // completeTo returns where the bins to compute begin. This is the time at, or an earlier time
 // if the tile at that time is complete only up to there. Another sealer may have written the
-// tile in the meantime without samples that this sealer knows.
-func (s *Shard) completeTo(ctx context.Context, pv string, r *level, at int64) (int64, error) {
-	t, _, err := s.tile(ctx, pv, r.level, r.level.Tile(at))
-	if t != nil {
+// tile in the meantime without samples that this sealer knows. completeTo notes the stamps of all tiles
+// from at to hi (exclusive).
+func (s *Shard) completeTo(ctx context.Context, pv string, r *level, at, hi int64, seen stamps) (int64, error) {
+	first := r.level.Tile(at)
+	for row, err := range s.cfg.Store.Rollups(ctx, pv, r.level, first, r.level.Tile(hi-1)) {
+		if err != nil {
+			return at, err
+		}
+		seen.note(&row)
+		if row.Tile != first {
+			continue
+		}
+		var t rollup.Tile
+		if err := rollup.Decode(&t, &row); err != nil {
+			s.reportDamaged(&row, err)
+			continue
+		}
 		at = min(at, t.Through)
 	}
-	return at, err
+	return at, nil
 }
 
 // tile returns a tile and its stamp, or nil if the store does not have it or it cannot be read.
@@ -115,8 +159,9 @@ func (e *edge) pass(run *sample.Run, i, j int, lo, width int64) int64 {
 	return lo
 }
 
-// nextBin returns the end of the first bin in tiles that begins at or after a time.
-func (s *Shard) nextBin(ctx context.Context, pv string, r *level, from int64) (end int64, found bool, err error) {
+// nextBin returns the end of the first bin in tiles that begins at or after a time. It notes the stamps
+// of the tiles that it reads.
+func (s *Shard) nextBin(ctx context.Context, pv string, r *level, from int64, seen stamps) (end int64, found bool, err error) {
 	if from >= r.through {
 		return 0, false, nil
 	}
@@ -124,6 +169,7 @@ func (s *Shard) nextBin(ctx context.Context, pv string, r *level, from int64) (e
 		if err != nil {
 			return 0, false, err
 		}
+		seen.note(&row)
 		var t rollup.Tile
 		if err := rollup.Decode(&t, &row); err != nil {
 			s.reportDamaged(&row, err)

@@ -2,6 +2,7 @@ package tiling
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"slices"
@@ -43,12 +44,18 @@ type Config struct {
 	Retention func(pv string) (store.Retention, bool)
 	// Cutoff returns the time, in ns since 1970, before which raw samples are deleted.
 	Cutoff func() int64
+	// MayWrite is called directly before tiles are written, from several goroutines. After an error the
+	// tiles are not written. ErrSuperseded also ends the work on all other PVs.
+	MayWrite func(ctx context.Context) error
 	// Damaged is called with each block that cannot be read, possibly several times and from
 	// several goroutines.
 	Damaged func(*scan.Damaged)
 	Metrics *Metrics
 	Log     *slog.Logger
 }
+
+// ErrSuperseded means that another engine seals the shard from now on.
+var ErrSuperseded = errors.New("another engine leads the sealing of the shard")
 
 // Part holds the samples of one type of a PV that are sealed together.
 type Part struct {
@@ -77,9 +84,9 @@ type Shard struct {
 	met   bool
 
 	// late are the PVs whose tiles lack late samples. They stay when the sealer forgets a PV.
-	late   map[string]*lateness
-	lateMu sync.Mutex // Correct may run for several PVs at a time
-	marked uint64     // counts the PVs that ever became late
+	late       map[string]*lateness
+	lateMu     sync.Mutex // Correct may run for several PVs at a time
+	becameLate uint64     // counts how often a PV became late
 }
 
 // series is the state of the rollups of a PV.

@@ -21,6 +21,9 @@ type patch struct {
 	// the latest tile. If the store has other tiles, another sealer wrote them. With everTile,
 	// a patch expects any tiles.
 	through, latest int64
+	// seen are the stamps of the tiles before the bins were computed, or nil. If a tile has another
+	// stamp now, another sealer wrote it.
+	seen stamps
 }
 
 const everTile = math.MaxInt64
@@ -55,8 +58,20 @@ func (s *Shard) apply(ctx context.Context, ser *series, r *level, p *patch) (las
 			rows = append(rows, store.Rollup{PV: ser.pv, Level: p.level, Tile: t.Tile.Tile, Stamp: stamp, Blob: blob})
 		}
 	}
+	if len(rows) > 0 {
+		if err := s.cfg.MayWrite(ctx); err != nil {
+			return last, err
+		}
+	}
 	s.cfg.Metrics.wrote(rows, len(p.bins))
 	return last, s.cfg.Store.PutRollups(ctx, rows...)
+}
+
+// isOvertaken reports whether another sealer wrote a tile after the bins of the patch were computed.
+func (p *patch) isOvertaken(row *store.Rollup) bool {
+	l := p.level
+	return l.Start(row.Tile) >= p.through || row.Tile == l.Tile(p.through-1) && row.Stamp != p.latest ||
+		p.seen != nil && p.seen[row.Tile] != row.Stamp
 }
 
 // stampAfter returns a stamp that is later than a time by a random part of 65 ms. The random
@@ -88,7 +103,7 @@ func (s *Shard) existing(ctx context.Context, ser *series, p *patch) (map[store.
 			s.reportDamaged(&row, err)
 			t.Tile = rollup.Tile{Level: l, Tile: row.Tile, Since: l.Start(row.Tile), Through: l.Start(row.Tile)}
 		}
-		if t.Start() >= p.through || row.Tile == l.Tile(p.through-1) && row.Stamp != p.latest {
+		if p.isOvertaken(&row) {
 			return nil, errOtherSealer
 		}
 		there[row.Tile] = t
