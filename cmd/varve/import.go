@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -185,11 +187,11 @@ func (o *importOptions) importFiles(cmd *cobra.Command, dir string) (damaged uin
 func (o *importOptions) open() (store.Store, error) {
 	if o.dryRun {
 		entries, err := os.ReadDir(o.dir)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
-			return nil, nil
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("--data: %w", err)
+		}
+		if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), "MANIFEST-") }) {
+			return nil, nil
 		}
 	}
 	st, err := pebble.Open(o.dir, pebble.Options{})

@@ -73,23 +73,23 @@ type scanner struct {
 
 // follow reads the directory to which a link leads.
 func (s *scanner) follow(ctx context.Context, link string) error {
-	real, err := filepath.EvalSymlinks(link)
+	resolved, err := filepath.EvalSymlinks(link)
 	if err == nil {
-		real, err = filepath.Abs(real)
+		resolved, err = filepath.Abs(resolved)
 	}
 	if err != nil {
 		s.skip(link, err)
 		return nil
 	}
-	return s.directory(ctx, link, real)
+	return s.directory(ctx, link, resolved)
 }
 
-// directory reads a directory and everything below it. real is its path without links.
-func (s *scanner) directory(ctx context.Context, path, real string) error {
-	if s.visited[real] {
+// directory reads a directory and everything below it. resolved is its path without links.
+func (s *scanner) directory(ctx context.Context, path, resolved string) error {
+	if s.visited[resolved] {
 		return nil
 	}
-	s.visited[real] = true
+	s.visited[resolved] = true
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		s.skip(path, err)
@@ -101,7 +101,7 @@ func (s *scanner) directory(ctx context.Context, path, real string) error {
 		p := filepath.Join(path, e.Name())
 		switch info, err := os.Stat(p); {
 		case e.IsDir():
-			if err := s.directory(ctx, p, filepath.Join(real, e.Name())); err != nil {
+			if err := s.directory(ctx, p, filepath.Join(resolved, e.Name())); err != nil {
 				return err
 			}
 		case err != nil:

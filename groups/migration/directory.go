@@ -95,8 +95,8 @@ func isOurs(path string) (bool, error) {
 	return string(begin) == Marker, nil
 }
 
-// Write makes a directory equal to files. Each file is replaced as a whole, and new files come before
-// changed and removed ones: an archiver that watches the directory sees each PV at any moment.
+// Write makes a directory equal to files, apart from files of others. Each file is replaced as a whole.
+// New files come first, and obsolete ones go last.
 func Write(dir string, files []File) (Changes, error) {
 	c, err := Compare(dir, files)
 	if err != nil {

@@ -101,50 +101,58 @@ func (s *Source) table(in *bufio.Reader) error {
 // row adds the PV of a row. A wrong cell is an error: a person wrote it, and can correct it.
 func (s *Source) row(cells map[string]string) error {
 	c := Channel{Policy: cells["group"]}
-	set := &c.Settings
-	switch strings.ToLower(cells["mode"]) {
-	case "", "monitor":
-		if cells["period"] != "" {
-			return errors.New("period requires mode Scan")
-		}
-	case "scan":
-		v, err := strconv.ParseFloat(cells["period"], 64)
-		if err != nil || !(v >= 0.1 && v < 1e9) {
-			return fmt.Errorf("period %q is not a number of seconds, at least 0.1", cells["period"])
-		}
-		if !s.setPeriod(cells["pv"], &c, v) {
-			return nil
-		}
-	default:
-		return fmt.Errorf("mode %q is not Monitor or Scan", cells["mode"])
+	if err := c.Settings.setSampling(cells); err != nil {
+		return err
 	}
-	if text := cells["deadband"]; text != "" {
+	if text := cells["period"]; c.Settings.Period != "" {
 		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(v >= 0 && v < 1e300) || set.Period != "" && v > 0 {
-			return fmt.Errorf("deadband %q is not a positive number, or the mode is Scan", text)
+		if err != nil || !(v >= 0.1 && v < 1e9) {
+			return fmt.Errorf("period %q is not a number of seconds, at least 0.1", text)
 		}
-		set.Deadband = v
+		s.setPeriod(cells["pv"], &c, v)
 	}
 	switch p := v1alpha1.Provider(strings.ToUpper(cells["provider"])); p {
 	case "", v1alpha1.ChannelAccess, v1alpha1.PVAccess:
-		set.Provider = p
+		c.Settings.Provider = p
 	default:
 		return fmt.Errorf("provider %q is not CA or PVA", cells["provider"])
 	}
 	switch strings.ToLower(cells["paused"]) {
 	case "", "false", "no", "0":
 	case "true", "yes", "1":
-		set.Paused = true
+		c.Settings.Paused = true
 	default:
 		return fmt.Errorf("paused %q is not true or false", cells["paused"])
 	}
-	set.Properties = s.properties(cells["pv"], strings.FieldsFunc(cells["properties"], func(r rune) bool { return r == ' ' || r == ';' || r == ',' }))
-	set.Raw = v1alpha1.Duration(cells["keep"])
-	if set.Raw != "" {
-		if d, err := set.Raw.TimeDuration(); err != nil || d <= 0 {
-			return fmt.Errorf("keep %q is not a duration such as 90d or 2y", cells["keep"])
+	c.Settings.Properties = s.properties(cells["pv"], strings.FieldsFunc(cells["properties"], func(r rune) bool { return r == ' ' || r == ';' || r == ',' }))
+	s.add(cells["pv"], c)
+	return nil
+}
+
+// setSampling sets the mode and the deadband of a row, and how long samples are kept. In mode Scan, it
+// sets any period.
+func (s *Settings) setSampling(cells map[string]string) error {
+	switch strings.ToLower(cells["mode"]) {
+	case "", "monitor":
+		if cells["period"] != "" {
+			return errors.New("period requires mode Scan")
+		}
+	case "scan":
+		s.Period = "1s"
+	default:
+		return fmt.Errorf("mode %q is not Monitor or Scan", cells["mode"])
+	}
+	if text := cells["deadband"]; text != "" {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0 && v < 1e300) || s.Period != "" && v > 0 {
+			return fmt.Errorf("deadband %q is not a positive number, or the mode is Scan", text)
+		}
+		s.Deadband = v
+	}
+	if s.Raw = v1alpha1.Duration(cells["keep"]); s.Raw != "" {
+		if d, err := s.Raw.TimeDuration(); err != nil || d <= 0 {
+			return fmt.Errorf("keep %q is not a duration such as 90d or 2y", s.Raw)
 		}
 	}
-	s.add(cells["pv"], c)
 	return nil
 }
