@@ -94,7 +94,7 @@ func TestAResumedImportReadsEmptyBucketsOnce(t *testing.T) {
 	second := func(at int64) *sample.Run { // so many samples in a second that buckets are short
 		times := make([]int64, 4000)
 		for i := range times {
-			times[i] = at + int64(i)*int64(hour)/4000/60
+			times[i] = at + int64(i)*hour/4000/60
 		}
 		return layouttest.Numbers(times...)
 	}

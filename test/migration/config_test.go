@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,13 +55,15 @@ func importConfig(t *testing.T, args ...string) (out string, code int) {
 
 // TestConfigOfARunningAppliance imports from an address, checks, and imports again after a change.
 func TestConfigOfARunningAppliance(t *testing.T) {
-	config := exported(0, 40)
+	var config atomic.Pointer[string]
+	serve := func(text string) { config.Store(&text) }
+	serve(exported(0, 40))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/mgmt/bpl/exportConfig" {
 			http.NotFound(w, r)
 			return
 		}
-		_, _ = io.WriteString(w, config)
+		_, _ = io.WriteString(w, *config.Load())
 	}))
 	defer s.Close()
 	dir := filepath.Join(t.TempDir(), "groups")
@@ -79,7 +82,7 @@ func TestConfigOfARunningAppliance(t *testing.T) {
 			t.Errorf("a repetition ends with %d, and prints %s", code, out)
 		}
 	}
-	config = strings.Replace(config, `"MONITOR"`, `"DONT_ARCHIVE"`, 1)
+	serve(strings.Replace(exported(0, 40), `"MONITOR"`, `"DONT_ARCHIVE"`, 1))
 	if out, code := importConfig(t, args...); code != 1 || !strings.Contains(out, "changed not-imported.csv") {
 		t.Errorf("the import of a PV that is not archived ends with %d, and prints %s", code, out)
 	}
