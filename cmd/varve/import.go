@@ -132,8 +132,8 @@ func (o *importOptions) times() (since, until int64, err error) {
 		if err != nil {
 			return 0, 0, fmt.Errorf("--until: %w", err)
 		}
-		if until = at.UnixNano(); until <= since {
-			return 0, 0, fmt.Errorf("--until: %s is not after --since %s", o.until, o.since)
+		if until = at.UnixNano(); until <= max(since, 0) {
+			return 0, 0, fmt.Errorf("--until: %s is not after --since, or not after 1970", o.until)
 		}
 	}
 	return since, until, nil
