@@ -1,40 +1,42 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
-	"maps"
+	"math"
 	"os"
-	"runtime"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"varve.dev/varve/engine/migration"
-	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/moment"
+	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
 )
 
 func newImport() *cobra.Command {
-	cmd := &cobra.Command{Use: "import", Short: "Import the samples of another archive", Args: cobra.NoArgs}
-	cmd.AddCommand(newImportData())
+	cmd := &cobra.Command{Use: "import", Short: "Import the PVs and the samples of another archiver", Args: cobra.NoArgs}
+	cmd.AddCommand(newImportConfig(), newImportData())
 	return cmd
 }
 
 // importOptions are the flags of `varve import data`.
 type importOptions struct {
-	from   string
-	dir    string // of the archive
-	pv     string
-	shards int
-	dryRun bool
-	report string
+	from         string
+	dir          string // of the archive
+	pvs          pvSelection
+	since, until string
+	shards       int
+	rate         float64
+	dryRun       bool
+	verify       bool
+	report       string
 }
 
 func newImportData() *cobra.Command {
@@ -43,32 +45,44 @@ func newImportData() *cobra.Command {
 		Use:   "data --from appliance-files DIR",
 		Short: "Import the samples of an Archiver Appliance",
 		Long: `Reads the PB files of an Archiver Appliance and stores their samples. DIR is the
-directory of one of its stores, or of all of them; the Appliance may be running.
+directory of one of its stores, or of all of them; the Appliance may be running. Symbolic
+links are followed, and each directory is read once.
 
 Stop the archiver first. An archive in Cassandra cannot be the target yet, nor a PV for
 which the archive has rollups already: import it before the archiver captures it.
 
-Every sample that was read is stored, was in the archive before, or is older than the
-retention of its PV. What cannot be read is named by file and offset, and counted as
+Every sample that was read is stored, was in the archive before, is older than the
+retention of its PV, is from before the archive's deletion cutoff, or is outside of
+--since and --until. What cannot be read is named by file and offset, and counted as
 damaged. So is the last line of a file that is being written; import the file again later.
 
 An import can be interrupted at any moment, and repeated: it stores only what the
-archive lacks. With --dry-run it stores nothing, and says what it would store. After an
-import, a dry run that would store 0 samples verifies that the archive has them all.
+archive lacks. Ctrl-C ends it after the current batches: what it counts as stored is
+durable. With --dry-run it stores nothing, and says what it would store. With --verify it
+reads the files again, and compares each sample with what the archive returns; the report
+has counts and hashes by month.
 
-Exit codes: 0 all is imported, 1 a part could not be read or stored, 2 the import failed.`,
-		Example: `  varve import data --from appliance-files /arch/lts --data /var/lib/varve --report report.json
-  varve import data --from appliance-files /arch --data /var/lib/varve --pv 'SR01:*' --dry-run`,
+Exit codes: 0 all is imported, 1 a part could not be read or stored, or differs, 2 the
+import failed or was interrupted.`,
+		Example: `  varve import data --from appliance-files /arch --data /var/lib/varve --dry-run
+  varve import data --from appliance-files /arch --data /var/lib/varve --verify --report report.json
+  varve import data --from appliance-files /arch/lts --data /var/lib/varve --pv 'SR01:*' --since 2024-01-01
+  varve import data --from appliance-files /arch --data /var/lib/varve --pvs names.txt --rate 200000`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, exitFailed} })
 	f := cmd.Flags()
 	f.StringVar(&o.from, "from", "", "kind of the source: appliance-files (required)")
-	f.StringVar(&o.dir, "data", "varve-data", "directory of the archive; it is created if it does not exist")
-	f.StringVar(&o.pv, "pv", "*", "import only these PVs: a name or a pattern with * and ?")
+	f.StringVar(&o.dir, "data", "varve-data", "directory of the archive; it is created if it does not exist, except by --dry-run")
+	f.StringVar(&o.pvs.pattern, "pv", "*", "import only these PVs: a name or a pattern with * and ?")
+	f.StringVar(&o.pvs.file, "pvs", "", "import only the PVs in this file: a name or a pattern in each line")
+	f.StringVar(&o.since, "since", "", "import only samples at or after this time, such as 2024-01-01 or -2y")
+	f.StringVar(&o.until, "until", "", "import only samples before this time")
 	f.IntVar(&o.shards, "shards", 64, "number of shards of the archive")
+	f.Float64Var(&o.rate, "rate", 0, "maximum number of samples read per second; 0 is no limit")
 	f.BoolVar(&o.dryRun, "dry-run", false, "store nothing, and say what would be stored")
+	f.BoolVar(&o.verify, "verify", false, "after the import, compare each sample in the files with the archive")
 	f.StringVar(&o.report, "report", "", "write a report of each PV to this file, as lines of JSON")
 	_ = cmd.MarkFlagRequired("from")
 	return cmd
@@ -80,17 +94,21 @@ func (o *importOptions) run(cmd *cobra.Command, dir string) error {
 	case err != nil:
 		return exitError{err, exitFailed}
 	case damaged > 0:
-		return exitError{fmt.Errorf("%d lines or files could not be read or stored", damaged), exitProblems}
+		return exitError{fmt.Errorf("%d lines, files, PVs or months could not be read or stored, or differ", damaged), exitProblems}
 	}
 	return nil
 }
 
 func (o *importOptions) check(dir string) error {
-	if o.from != "appliance-files" {
+	switch {
+	case o.from != "appliance-files":
 		return fmt.Errorf("--from: %q is not appliance-files", o.from)
-	}
-	if o.shards < 1 || o.shards > 4096 {
+	case o.shards < 1 || o.shards > 4096:
 		return fmt.Errorf("--shards: %d is not between 1 and 4096", o.shards)
+	case !(o.rate >= 0 && o.rate <= 1e12):
+		return fmt.Errorf("--rate: %v is not between 0 and 1e12 samples/s", o.rate)
+	case o.dryRun && o.verify:
+		return errors.New("--dry-run and --verify cannot be combined: a dry run stores nothing that could be verified")
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s is not a directory with files of an Archiver Appliance", dir)
@@ -98,60 +116,114 @@ func (o *importOptions) check(dir string) error {
 	return nil
 }
 
-// importFiles returns how many lines, files and PVs could not be imported.
+// times returns the bounds of the samples to import, in ns since 1970. until is 0 if there is no end.
+func (o *importOptions) times() (since, until int64, err error) {
+	p := moment.Parser{Now: time.Now(), Zone: time.Local}
+	since = math.MinInt64
+	if o.since != "" {
+		at, err := p.Parse(o.since)
+		if err != nil {
+			return 0, 0, fmt.Errorf("--since: %w", err)
+		}
+		since = at.UnixNano()
+	}
+	if o.until != "" {
+		at, err := p.Parse(o.until)
+		if err != nil {
+			return 0, 0, fmt.Errorf("--until: %w", err)
+		}
+		if until = at.UnixNano(); until <= max(since, 0) {
+			return 0, 0, fmt.Errorf("--until: %s is not after --since, or not after 1970", o.until)
+		}
+	}
+	return since, until, nil
+}
+
+// importFiles returns how many lines, files and PVs could not be imported, or differ.
 func (o *importOptions) importFiles(cmd *cobra.Command, dir string) (damaged uint64, err error) {
 	if err := o.check(dir); err != nil {
 		return 0, err
 	}
+	since, until, err := o.times()
+	if err != nil {
+		return 0, err
+	}
+	want, err := o.pvs.matcher()
+	if err != nil {
+		return 0, err
+	}
 	ctx, errs := cmd.Context(), cmd.ErrOrStderr()
-	tree, err := migration.Scan(ctx, dir, request.Glob(o.pv))
+	tree, err := migration.Scan(ctx, dir, want)
 	if err != nil {
 		return 0, err
 	}
 	for _, s := range tree.Skipped {
 		fmt.Fprintf(errs, "%s: skipped: %s\n", s.Path, s.Reason)
 	}
-	if len(tree.Files) == 0 {
-		return 0, fmt.Errorf("%s has no files of PVs that match %q", dir, o.pv)
+	missing := o.pvs.missing(tree)
+	for _, name := range missing {
+		fmt.Fprintf(errs, "%s: no file has samples of %s\n", o.pvs.file, name)
 	}
+	if len(tree.Files) == 0 {
+		return 0, fmt.Errorf("%s has no files of the PVs to import", dir)
+	}
+	st, err := o.open()
+	if err != nil {
+		return 0, err
+	}
+	m, err := migration.NewImporter(ctx, migration.Options{
+		Store: st, Shards: o.shards, DryRun: o.dryRun, Since: since, Until: until, Rate: o.rate, Log: slog.New(slog.NewTextHandler(errs, nil)),
+	})
+	if err == nil {
+		damaged, err = o.process(cmd, m, tree)
+	}
+	if st != nil {
+		err = errors.Join(err, st.Close())
+	}
+	return damaged + uint64(len(missing)), err
+}
+
+// open opens the archive. It returns nil if a dry run finds none.
+func (o *importOptions) open() (store.Store, error) {
+	if o.dryRun {
+		entries, err := os.ReadDir(o.dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("--data: %w", err)
+		}
+		if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), "MANIFEST-") }) {
+			return nil, nil
+		}
+	}
+	st, err := pebble.Open(o.dir, pebble.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	return st, nil
+}
+
+// process imports all PVs, verifies them if this is wanted, and prints the sums.
+func (o *importOptions) process(cmd *cobra.Command, m *migration.Importer, tree *migration.Tree) (damaged uint64, err error) {
+	ctx := cmd.Context()
 	out, err := newReportFile(o.report)
 	if err != nil {
 		return 0, fmt.Errorf("--report: %w", err)
 	}
-	st, err := pebble.Open(o.dir, pebble.Options{})
-	if err != nil {
-		return 0, errors.Join(fmt.Errorf("--data: %w", err), out.Close())
+	p := newImportProgress(cmd.ErrOrStderr(), out, m, tree)
+	p.run(ctx, m.Import)
+	err = p.print(cmd.OutOrStdout(), len(tree.Skipped), o.dryRun)
+	damaged = p.damaged() + uint64(len(tree.Skipped))
+	if o.verify && err == nil && ctx.Err() == nil && p.failed == nil {
+		v := newImportProgress(cmd.ErrOrStderr(), out, m, tree)
+		v.verifying = true
+		v.run(ctx, m.Verify)
+		err = v.printVerified(cmd.OutOrStdout())
+		damaged += v.differing + uint64(v.ended)
+		p.failed = v.failed
 	}
-	m := migration.NewImporter(migration.Options{Store: st, Shards: o.shards, DryRun: o.dryRun, Log: slog.New(slog.NewTextHandler(errs, nil))})
-	p := &importProgress{errs: errs, out: out, began: time.Now(), pvs: len(tree.Files)}
-	importAll(ctx, m, tree, p)
-	if err := errors.Join(ctx.Err(), p.failed, st.Close(), out.Close()); err != nil {
-		return 0, fmt.Errorf("the import is incomplete; repeat it to continue: %w", err)
+	if err := errors.Join(err, ctx.Err(), p.failed, out.Close()); err != nil {
+		return damaged, fmt.Errorf("the import is incomplete; repeat it to continue: %w", err)
 	}
-	return p.print(cmd.OutOrStdout(), uint64(len(tree.Skipped)), o.dryRun)
-}
-
-// importAll imports all PVs of a tree, one for each processor at a time.
-func importAll(ctx context.Context, m *migration.Importer, tree *migration.Tree, p *importProgress) {
-	pvs := make(chan string)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for pv := range pvs {
-				r, err := m.Import(ctx, pv, tree.Files[pv])
-				p.add(r, err)
-			}
-		})
-	}
-	defer workers.Wait()
-	defer close(pvs)
-	for _, pv := range slices.Sorted(maps.Keys(tree.Files)) {
-		select {
-		case pvs <- pv:
-		case <-ctx.Done():
-			return
-		}
-	}
+	return damaged, nil
 }
 
 // newReportFile creates a file, or returns a writer that drops everything if there is no name.
@@ -165,56 +237,3 @@ func newReportFile(name string) (io.WriteCloser, error) {
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
-
-// importProgress sums up the reports of the PVs, and prints progress every five seconds.
-type importProgress struct {
-	errs         io.Writer
-	out          io.Writer
-	began, shown time.Time
-	pvs          int
-
-	mu     sync.Mutex
-	done   int
-	ended  int // PVs whose import ended early
-	total  migration.Report
-	failed error
-}
-
-func (p *importProgress) add(r *migration.Report, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done++
-	if err != nil {
-		p.ended++
-		fmt.Fprintf(p.errs, "%s: %v\n", r.PV, err)
-	}
-	t := &p.total
-	t.Read, t.Stored, t.Present = t.Read+r.Read, t.Stored+r.Stored, t.Present+r.Present
-	t.Expired, t.Damaged = t.Expired+r.Expired, t.Damaged+r.Damaged
-	for _, bad := range r.Problems {
-		fmt.Fprintf(p.errs, "%s: byte %d: %s\n", bad.File, bad.Offset, bad.Reason)
-	}
-	if err := json.NewEncoder(p.out).Encode(r); err != nil && p.failed == nil {
-		p.failed = fmt.Errorf("writing the report: %w", err)
-	}
-	if time.Since(p.shown) < 5*time.Second {
-		return
-	}
-	p.shown = time.Now()
-	took := time.Since(p.began)
-	left := time.Duration(float64(took) / float64(p.done) * float64(p.pvs-p.done))
-	fmt.Fprintf(p.errs, "%d of %d PVs, %d samples read, %.0f samples/s, about %v left\n",
-		p.done, p.pvs, t.Read, float64(t.Read)/took.Seconds(), left.Round(time.Second))
-}
-
-// print prints the sums. It returns how much could not be imported.
-func (p *importProgress) print(w io.Writer, skipped uint64, dryRun bool) (damaged uint64, err error) {
-	verb := "stored"
-	if dryRun {
-		verb = "to be stored"
-	}
-	t := &p.total
-	_, err = fmt.Fprintf(w, "%d PVs: %d samples read, %d %s, %d in the archive before, %d older than their retention; %d lines damaged, %d files skipped, %d PVs incomplete; %.1f s\n",
-		p.done, t.Read, t.Stored, verb, t.Present, t.Expired, t.Damaged, skipped, p.ended, time.Since(p.began).Seconds())
-	return t.Damaged + skipped + uint64(p.ended), err
-}

@@ -2,7 +2,9 @@
 //
 //	directory ─▶ Scan ─▶ files by PV, in order of time ─▶ pbfile.Reader ─▶ batches of samples
 //	                                                                           │
-//	                        samples that the archive has ◀── query.Reader ── compare
+//	                          times to import, deletion cutoff, rate ─────▶ filter
+//	                                                                           │
+//	                        samples that the archive has ◀── query.Reader ── compare ─▶ Verify: digests by month
 //	                                                                           │ others
 //	                                         Report ◀── seal.Importer ◀────────┘
 //

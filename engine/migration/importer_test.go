@@ -2,6 +2,7 @@ package migration
 
 import (
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,55 @@ func field(name, value string) string {
 	return "\x3a" + string(rune(size)) + "\n" + string(rune(len(name))) + name + "\x12" + string(rune(len(value))) + value
 }
 
+// write writes files below a new directory, by path.
+func write(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func newStore(t *testing.T) *pebble.Store {
+	t.Helper()
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+func newImporter(t *testing.T, opts Options) *Importer {
+	t.Helper()
+	opts.Shards, opts.Log = 4, slog.New(slog.DiscardHandler)
+	if opts.Since == 0 {
+		opts.Since = math.MinInt64
+	}
+	m, err := NewImporter(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// all scans a directory for all PVs.
+func all(t *testing.T, dir string) *Tree {
+	t.Helper()
+	tree, err := Scan(t.Context(), dir, func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
 // TestImportsDisconnectsAsMarks also imports a second time, which must change nothing.
 func TestImportsDisconnectsAsMarks(t *testing.T) {
 	dir := t.TempDir()
@@ -46,13 +96,9 @@ func TestImportsDisconnectsAsMarks(t *testing.T) {
 	if err != nil || len(tree.Skipped) != 2 || len(tree.Files["A:B"]) != 1 {
 		t.Fatalf("%+v, %v", tree, err)
 	}
-	st, err := pebble.Open(t.TempDir(), pebble.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := newStore(t)
 	for range 2 {
-		r, err := NewImporter(Options{Store: st, Shards: 4, Log: slog.New(slog.DiscardHandler)}).Import(t.Context(), "A:B", tree.Files["A:B"])
+		r, err := newImporter(t, Options{Store: st}).Import(t.Context(), "A:B", tree.Files["A:B"])
 		if err != nil || r.Read != 3 || r.Stored+r.Present != 3 || r.Damaged > 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -80,7 +126,7 @@ func TestMarkPresent(t *testing.T) {
 	has.Append(&sample.Sample{Time: 5, Word: 2})
 	has.Append(&sample.Sample{Time: 6, Word: 4})
 	present := make([]bool, run.Len())
-	markPresent(present, run, has, 0)
+	markPresent(present, run, has, 0, nil)
 	if present[0] || !present[1] || present[2] || present[3] {
 		t.Errorf("present are %v", present)
 	}

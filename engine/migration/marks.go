@@ -36,6 +36,9 @@ func (o *one) change(c pbfile.Change) {
 		if err != nil || at <= 0 || at > c.Time/1e9 { // 0 stands for no connection before
 			continue
 		}
+		if at*1e9 < o.opts.Since || at*1e9 >= o.opts.Until {
+			continue
+		}
 		o.marks = append(o.marks, store.PVMark{
 			PV: o.name, Writer: marksWriter, Mark: sample.Mark{Time: at * 1e9, Kind: kind, Text: "recorded by the Archiver Appliance"},
 		})
@@ -46,7 +49,7 @@ func (o *one) change(c pbfile.Change) {
 func (o *one) putMarks(ctx context.Context) error {
 	marks := o.marks
 	o.marks = o.marks[:0]
-	if len(marks) == 0 || o.opts.DryRun {
+	if len(marks) == 0 || o.opts.DryRun || o.verifying {
 		return nil
 	}
 	if err := o.opts.Store.PutMarks(ctx, marks...); err != nil {

@@ -12,12 +12,15 @@ const maxProblems = 100
 // Report says what became of the samples of a PV.
 type Report struct {
 	PV string `json:"pv"`
-	// Read is the number of samples that were read. Each is stored, was in the archive before, or
-	// is older than the retention of the PV.
+	// Read is the number of samples that were read. Each is counted once more: it is stored, was in the
+	// archive before, is older than the retention of the PV (Expired), is before the archive's deletion
+	// cutoff (Deleted), or is outside of the times to import (Outside).
 	Read    uint64 `json:"read"`
 	Stored  uint64 `json:"stored"`
 	Present uint64 `json:"present"`
 	Expired uint64 `json:"expired"`
+	Deleted uint64 `json:"deleted,omitempty"`
+	Outside uint64 `json:"outside,omitempty"`
 	// Damaged is the number of lines and files that could not be read, and Problems names the first
 	// of them.
 	Damaged  uint64    `json:"damaged"`
@@ -25,6 +28,8 @@ type Report struct {
 	// First and Last are the times of the first and the last sample that was read.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
+	// Months are the results of a verification.
+	Months []Month `json:"months,omitempty"`
 	// Error says why the import of the PV ended early.
 	Error string `json:"error,omitempty"`
 }

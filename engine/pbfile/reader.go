@@ -50,6 +50,7 @@ type Reader struct {
 	last    int64
 	bad     int
 	ended   bool
+	unread  []byte // the line that readLine returns next, or nil
 }
 
 // NewReader returns a reader of a file.
@@ -90,8 +91,8 @@ const readBytes = 8 << 20
 // Read appends at most n samples to a run, which must have the type of the header, and fewer if they
 // are large: up to 24 MiB in all. It returns io.EOF
 // after the last sample, and another error only if the file itself cannot be read. An answer of
-// getData.raw has several headers: Read returns ErrNextChunk before each further one, and the caller
-// calls Header again.
+// getData.raw has several headers: Read returns ErrNextChunk after the empty line before each further
+// one, and the caller calls Next.
 func (r *Reader) Read(run *sample.Run, n int) error {
 	full := len(run.Bytes) + readBytes
 	for added := 0; added < n && len(run.Bytes) < full; {
@@ -115,22 +116,6 @@ func (r *Reader) Read(run *sample.Run, n int) error {
 	return nil
 }
 
-// ErrNextChunk means that an empty line ends the samples of a header.
-var ErrNextChunk = errors.New("the next line is a header")
-
-// Skip counts the remaining lines as problems, without reading their values.
-func (r *Reader) Skip(reason error) error {
-	for {
-		at := r.offset
-		if _, err := r.readLine(); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil && !errors.Is(err, errLong) {
-			return err
-		}
-		r.report(at, reason)
-	}
-}
-
 func (r *Reader) report(at int64, err error) {
 	r.bad++
 	if r.Problem != nil {
@@ -140,30 +125,36 @@ func (r *Reader) report(at int64, err error) {
 
 // add parses a line and appends its sample.
 func (r *Reader) add(run *sample.Run, line []byte) error {
-	msg, err := r.plain(line)
+	s, err := r.parse(line)
 	if err != nil {
 		return err
+	}
+	run.Append(&s)
+	if len(r.event.fields) > 0 && r.Change != nil {
+		r.Change(Change{Time: s.Time, Previous: r.last, Fields: r.event.fields})
+	}
+	r.last = s.Time
+	return nil
+}
+
+// parse returns the sample of a line, which is valid until the next call, and leaves the fields of the
+// sample in r.event.
+func (r *Reader) parse(line []byte) (s sample.Sample, err error) {
+	msg, err := r.plain(line)
+	if err != nil {
+		return s, err
 	}
 	e := &r.event
 	e.reset()
 	if err := e.parse(msg, r.header.Type); err != nil {
-		return err
+		return s, err
 	}
 	tag, err := e.tag()
 	if err != nil {
-		return err
+		return s, err
 	}
 	t, err := r.time(e)
-	if err != nil {
-		return err
-	}
-	s := sample.Sample{Time: t, Tag: tag, Word: e.word, Bytes: e.value}
-	run.Append(&s)
-	if len(e.fields) > 0 && r.Change != nil {
-		r.Change(Change{Time: t, Previous: r.last, Fields: e.fields})
-	}
-	r.last = t
-	return nil
+	return sample.Sample{Time: t, Tag: tag, Word: e.word, Bytes: e.value}, err
 }
 
 // time returns the time of an event in ns since 1970.
@@ -200,6 +191,11 @@ var errOpenEnd = errors.New("the last line has no end: the file was cut, or is b
 func (r *Reader) readLine() ([]byte, error) {
 	if r.ended {
 		return nil, io.EOF
+	}
+	if line := r.unread; line != nil {
+		r.unread = nil
+		r.offset += int64(len(line)) + 1
+		return line, nil
 	}
 	part, err := r.in.ReadSlice('\n')
 	if err == nil {

@@ -222,6 +222,47 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestContinuesAfterEmptyLines reads a file with an empty line between samples, an answer with a second
+// header, and lines whose header cannot be read.
+func TestContinuesAfterEmptyLines(t *testing.T) {
+	one, two := line(at(1, 0, double(1))), line(at(2, 0, double(2)))
+	for name, tc := range map[string]struct {
+		rest     string
+		seconds  []int64 // of the year 2026
+		problems int
+	}{
+		"damage":            {one + "\n\n" + two, []int64{1, 2}, 1},
+		"another header":    {one + "\n" + header(6, 2026) + two, []int64{1, 2}, 0},
+		"end":               {one + "\n", []int64{1}, 0},
+		"damaged header":    {one + "\n" + "\x08\x06\x12\x09cut\n" + two + "\n" + header(6, 2026) + two, []int64{1, 2}, 2},
+		"header of nothing": {one + "\n" + header(6, 2026), []int64{1}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			problems := 0
+			r := NewReader(strings.NewReader(header(6, 2026) + tc.rest))
+			r.Problem = func(Problem) { problems++ }
+			h, err := r.Header()
+			run := sample.Run{Type: h.Type}
+			for err == nil {
+				if err = r.Read(&run, 1); errors.Is(err, ErrNextChunk) {
+					if _, err = r.Next(); errors.Is(err, ErrNoHeader) {
+						if err = r.Skip(ErrNoHeader); errors.Is(err, ErrNextChunk) {
+							_, err = r.Next()
+						}
+					}
+				}
+			}
+			var seconds []int64
+			for _, ns := range run.Times {
+				seconds = append(seconds, ns/1e9-h.start()/1e9)
+			}
+			if !errors.Is(err, io.EOF) || !slices.Equal(seconds, tc.seconds) || problems != tc.problems {
+				t.Errorf("read the seconds %v with %d problems, %v; want %v with %d", seconds, problems, err, tc.seconds, tc.problems)
+			}
+		})
+	}
+}
+
 // FuzzReader checks that a reader survives any bytes, and stays within bounds.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(header(6, 2026) + line(at(1, 0, double(1)))))
@@ -238,7 +279,11 @@ func FuzzReader(f *testing.F) {
 		for err == nil && h.Type != sample.Unknown {
 			err = r.Read(&run, 7)
 			if errors.Is(err, ErrNextChunk) {
-				if _, err = r.Header(); err == nil {
+				var next Header
+				if next, err = r.Next(); errors.Is(err, ErrNoHeader) {
+					err = r.Skip(err)
+				}
+				if next.Type != h.Type || err == nil && next.Type == sample.Unknown {
 					return
 				}
 			}

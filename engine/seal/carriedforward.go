@@ -21,6 +21,9 @@ type carrying struct {
 	begun          int64 // start of the latest bucket that has any block
 	unsure         bool  // other sealers may have sealed samples, or begun buckets
 	late           []lateRun
+	// filled has the buckets with blocks while no other process writes: see Importer. It is nil if the
+	// buckets are unknown.
+	filled map[store.Bucket]bool
 }
 
 // lateRun is a run whose samples, from the index from on, may be later than the samples that
@@ -130,6 +133,9 @@ func (s *Shard) carryRun(ctx context.Context, ser *series, late lateRun, now int
 	}
 	done := map[tiers]int{} // if done is n, later buckets need no copy of sample n-1
 	for b := range store.InUse(ser.entry.Starts, now, max(s.clock.Now().Now, ser.begun)) {
+		if ser.filled != nil && !ser.filled[b] {
+			continue
+		}
 		of := tiers{b.Size(), b.Tier()}
 		n := sort.Search(late.run.Len(), func(i int) bool { return late.run.Times[i] >= b.Start() })
 		if n <= late.from || done[of] == n {

@@ -62,10 +62,8 @@ func (m *Importer) Store(ctx context.Context, run *sample.Run) (expired int, err
 	s := m.shard
 	s.round++
 	s.tiles.BeginCheckpoint()
-	if m.known {
-		if err := m.refresh(ctx); err != nil {
-			return 0, err
-		}
+	if err := m.prepare(ctx); err != nil {
+		return 0, fmt.Errorf("importing %s: %w", m.pv, err)
 	}
 	out, err := s.write(ctx, []part{{m.pv, run}}, func(_ string, n int) { expired += n })
 	switch {
@@ -77,20 +75,39 @@ func (m *Importer) Store(ctx context.Context, run *sample.Run) (expired int, err
 	return expired, nil
 }
 
-// refresh makes the next write look for later buckets, which must carry the latest of its samples
-// forward.
-func (m *Importer) refresh(ctx context.Context) error {
+// prepare refuses a PV with rollups. Before the first write it finds the buckets that have blocks: those
+// that begin after an imported sample must carry it forward. As nobody else writes, the importer
+// knows the buckets from then on, and does not look into the empty ones again.
+func (m *Importer) prepare(ctx context.Context) error {
 	s := m.shard
-	c, _, err := s.cfg.Store.Channel(ctx, m.pv)
-	if err != nil {
-		return fmt.Errorf("importing %s: %w", m.pv, err)
+	var c store.Channel
+	if m.known {
+		var err error
+		if c, _, err = s.cfg.Store.Channel(ctx, m.pv); err != nil {
+			return err
+		}
+		if len(c.Levels) > 0 {
+			return ErrRollups
+		}
 	}
-	if len(c.Levels) > 0 {
-		return fmt.Errorf("importing %s: %w", m.pv, ErrRollups)
+	if s.series[m.pv] != nil {
+		return nil
 	}
-	if ser := s.series[m.pv]; ser != nil {
-		ser.unsure = true
+	ser := s.newSeries(m.pv)
+	ser.filled = map[store.Bucket]bool{}
+	now := s.clock.Now().Now
+	for b := range store.InUse(c.Starts, s.clock.Earliest(), now) {
+		_, found, err := s.cfg.Store.LastBlock(ctx, m.pv, b, b.End()-1)
+		if err != nil {
+			return err
+		}
+		if found {
+			ser.filled[b] = true
+			ser.begun = max(ser.begun, b.Start())
+		}
 	}
+	s.series[m.pv] = ser
+	m.known = true // this import adds buckets
 	return nil
 }
 

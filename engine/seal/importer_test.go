@@ -1,7 +1,9 @@
 package seal
 
 import (
+	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"testing"
 
@@ -64,6 +66,52 @@ func TestImportedSamplesAreTheLastOnesBeforeLaterBuckets(t *testing.T) {
 	}
 	if got := lastBefore(t, cfg, own+hour); got != own+1 {
 		t.Errorf("the archive's own last sample is that of %d", got)
+	}
+}
+
+// bucketCounter counts the reads of buckets.
+type bucketCounter struct {
+	Store
+	reads int
+}
+
+func (s *bucketCounter) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
+	s.reads++
+	return s.Store.Blocks(ctx, pv, b, from, to)
+}
+
+func (s *bucketCounter) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error) {
+	s.reads++
+	return s.Store.LastBlock(ctx, pv, b, at)
+}
+
+// TestAResumedImportReadsEmptyBucketsOnce resumes the import of a PV whose last sample is years old.
+// There are thousands of empty buckets up to the present. The importer may read them once, but not for each batch.
+func TestAResumedImportReadsEmptyBucketsOnce(t *testing.T) {
+	cfg := newImporterConfig(t)
+	counting := &bucketCounter{Store: cfg.Store}
+	cfg.Store = counting
+	second := func(at int64) *sample.Run { // so many samples in a second that buckets are short
+		times := make([]int64, 4000)
+		for i := range times {
+			times[i] = at + int64(i)*hour/4000/60
+		}
+		return layouttest.Numbers(times...)
+	}
+	past := noon - 3*365*24*hour
+	for _, known := range []bool{false, true} {
+		m := NewImporter("A", 1, known, cfg)
+		for i := range int64(6) {
+			before := counting.reads
+			if _, err := m.Store(t.Context(), second(past+i*hour)); err != nil {
+				t.Fatal(err)
+			}
+			if n := counting.reads - before; n > 20 && i > 0 {
+				t.Errorf("batch %d reads %d buckets (known: %t)", i, n, known)
+			}
+		}
+		m.Close()
+		past += 10 * hour
 	}
 }
 

@@ -166,6 +166,11 @@ func (s *Shard) plan(parts []part, now, cutoff int64) *planned {
 			out.missing = append(out.missing, c)
 			ser.entry.Add(c)
 		}
+		if ser.filled != nil {
+			for j := range blocks {
+				ser.filled[blocks[j].Bucket] = true
+			}
+		}
 		out.blocks = append(out.blocks, blocks...)
 	}
 	return out
@@ -245,7 +250,7 @@ func (s *Shard) refreshTiers(ctx context.Context) error {
 func (s *Shard) load(ctx context.Context, parts []part) ([]part, error) {
 	for _, p := range parts {
 		if s.series[p.pv] == nil {
-			s.series[p.pv] = &series{pv: p.pv, writer: s.writer, n: s.n, carrying: carrying{unsure: true}}
+			s.series[p.pv] = s.newSeries(p.pv)
 		}
 	}
 	if err := s.retry(ctx, "reading the tiers", func() error { return s.refreshTiers(ctx) }); err != nil {
@@ -268,6 +273,11 @@ func (s *Shard) load(ctx context.Context, parts []part) ([]part, error) {
 		}
 		return err
 	})
+}
+
+// newSeries returns the series of a PV of which nothing is known yet.
+func (s *Shard) newSeries(pv string) *series {
+	return &series{pv: pv, writer: s.writer, n: s.n, carrying: carrying{unsure: true}}
 }
 
 // lastWhole returns the last sealed sample of a PV at or before a time. It returns nil if a

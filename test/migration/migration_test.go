@@ -155,9 +155,12 @@ func TestImportsWhatTheApplianceStored(t *testing.T) {
 
 // TestADryRunStoresNothing also checks that the report names each PV.
 func TestADryRunStoresNothing(t *testing.T) {
-	files, archive, report := t.TempDir(), t.TempDir(), t.TempDir()+"/report"
+	files, archive, report := t.TempDir(), t.TempDir()+"/archive", t.TempDir()+"/report"
 	want := generate(t, files, 5, 40)
 	out := runImport(t, files, archive, "--dry-run", "--report", report)
+	if _, err := os.Stat(archive); err == nil {
+		t.Error("the dry run has created the directory of the archive")
+	}
 	if !strings.Contains(out, strconv.Itoa(want.samples())+" to be stored") {
 		t.Errorf("a dry run of %d samples prints %s", want.samples(), out)
 	}
@@ -172,6 +175,44 @@ func TestADryRunStoresNothing(t *testing.T) {
 	}
 	if out := runImport(t, files, archive); !strings.Contains(out, strconv.Itoa(want.samples())+" stored, 0 in the archive before") {
 		t.Errorf("the import after the dry run prints %s", out)
+	}
+}
+
+// TestImportsAndVerifiesSelectedPVs imports the PVs of a file, one of which has no files.
+func TestImportsAndVerifiesSelectedPVs(t *testing.T) {
+	files, archive, list, report := t.TempDir(), t.TempDir(), t.TempDir()+"/pvs", t.TempDir()+"/report"
+	want := generate(t, files, 4, 100)
+	if err := os.WriteFile(list, []byte("# two of them\nMIG00-*\nMIG01-DI:PV-1:DOUBLE\nMIG99:NONE\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	out := runImport(t, files, archive, "--pvs", list, "--verify", "--rate", "1e9", "--report", report)
+	if !strings.Contains(out, "2 of 2 PVs: ") || !strings.Contains(out, "verified 2 of 2 PVs: ") || !strings.Contains(out, "; 0 of ") {
+		t.Errorf("the import prints %s", out)
+	}
+	text, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for line := range strings.Lines(string(text)) {
+		var r struct {
+			PV     string `json:"pv"`
+			Months []struct {
+				Month          string
+				Files, Archive digest
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range r.Months {
+			if compared++; m.Files != m.Archive || m.Files.Count != want[r.PV][m.Month].Count {
+				t.Errorf("%s %s: the report has %+v, want %d samples", r.PV, m.Month, m, want[r.PV][m.Month].Count)
+			}
+		}
+	}
+	if compared < 8 {
+		t.Errorf("the report compares %d months", compared)
 	}
 }
 

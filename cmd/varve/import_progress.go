@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"varve.dev/varve/engine/migration"
+)
+
+// progressEvery is the interval of the lines that say how far an import is.
+const progressEvery = 5 * time.Second
+
+// importProgress imports or verifies all PVs of a tree, sums up their reports, and prints progress.
+type importProgress struct {
+	errs      io.Writer
+	out       io.Writer // receives a line of JSON for each PV
+	importer  *migration.Importer
+	tree      *migration.Tree
+	began     time.Time
+	before    [3]int64 // samples, files and bytes that were read before
+	verifying bool
+
+	mu        sync.Mutex
+	done      int    // PVs
+	ended     int    // PVs whose import ended early
+	months    int    // that were compared
+	differing uint64 // months that differ
+	total     migration.Report
+	failed    error
+}
+
+func newImportProgress(errs, out io.Writer, m *migration.Importer, tree *migration.Tree) *importProgress {
+	p := &importProgress{errs: errs, out: out, importer: m, tree: tree, began: time.Now()}
+	p.before = [3]int64{m.Progress.Samples.Load(), m.Progress.Files.Load(), m.Progress.Bytes.Load()}
+	return p
+}
+
+// run calls do for each PV, for one on each processor at a time. It ends early if ctx ends.
+func (p *importProgress) run(ctx context.Context, do func(context.Context, string, []migration.File) (*migration.Report, error)) {
+	shown, stop := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(shown)
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.show()
+			case <-stop:
+				return
+			}
+		}
+	}()
+	pvs := make(chan string)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for pv := range pvs {
+				r, err := do(ctx, pv, p.tree.Files[pv])
+				p.add(r, err)
+			}
+		})
+	}
+	for _, pv := range slices.Sorted(maps.Keys(p.tree.Files)) {
+		select {
+		case pvs <- pv:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	close(pvs)
+	workers.Wait()
+	close(stop)
+	<-shown
+}
+
+// add adds the report of a PV.
+func (p *importProgress) add(r *migration.Report, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	if err != nil {
+		p.ended++
+		fmt.Fprintf(p.errs, "%s: %v\n", r.PV, err)
+	}
+	t := &p.total
+	t.Read, t.Stored, t.Present = t.Read+r.Read, t.Stored+r.Stored, t.Present+r.Present
+	t.Expired, t.Damaged = t.Expired+r.Expired, t.Damaged+r.Damaged
+	t.Deleted, t.Outside = t.Deleted+r.Deleted, t.Outside+r.Outside
+	p.months += len(r.Months)
+	for _, m := range r.Differs() {
+		p.differing++
+		fmt.Fprintf(p.errs, "%s: %s: the files have %d samples, of which the archive has %d\n", r.PV, m.Month, m.Files.Count, m.Archive.Count)
+	}
+	for _, bad := range r.Problems {
+		if !p.verifying { // the import has named them
+			fmt.Fprintf(p.errs, "%s: byte %d: %s\n", bad.File, bad.Offset, bad.Reason)
+		}
+	}
+	if err := json.NewEncoder(p.out).Encode(r); err != nil && p.failed == nil {
+		p.failed = fmt.Errorf("writing the report: %w", err)
+	}
+}
+
+// show prints how far the import is, and when it will be done if the files are read as fast as before.
+func (p *importProgress) show() {
+	samples := p.importer.Progress.Samples.Load() - p.before[0]
+	files, bytes := p.importer.Progress.Files.Load()-p.before[1], p.importer.Progress.Bytes.Load()-p.before[2]
+	took := time.Since(p.began)
+	left := "unknown"
+	if bytes > 0 {
+		left = time.Duration(float64(took) / float64(bytes) * float64(max(p.tree.Size-bytes, 0))).Round(time.Second).String()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.errs, "%d of %d PVs, %d of %d files, %d of %d MB, %d samples read, %.0f samples/s, time left: %s\n", p.done, len(p.tree.Files),
+		files, p.tree.Count, bytes/1e6, p.tree.Size/1e6, samples, float64(samples)/took.Seconds(), left)
+}
+
+// damaged returns how many lines and PVs could not be imported.
+func (p *importProgress) damaged() uint64 { return p.total.Damaged + uint64(p.ended) }
+
+// print prints the sums.
+func (p *importProgress) print(w io.Writer, skipped int, dryRun bool) error {
+	verb := "stored"
+	if dryRun {
+		verb = "to be stored"
+	}
+	t := &p.total
+	_, err := fmt.Fprintf(w, "%d of %d PVs: %d samples read, %d %s, %d in the archive before, %d older than their retention", p.done, len(p.tree.Files),
+		t.Read, t.Stored, verb, t.Present, t.Expired)
+	if before, found := p.importer.Cutoff(); err == nil && found {
+		_, err = fmt.Fprintf(w, ", %d before the archive's deletion cutoff %s", t.Deleted, time.Unix(0, before).UTC().Format(time.RFC3339))
+	}
+	if t.Outside > 0 && err == nil {
+		_, err = fmt.Fprintf(w, ", %d outside of the times to import", t.Outside)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(w, "; %d lines damaged, %d files or directories skipped, %d PVs incomplete; %.1f s\n", t.Damaged, skipped, p.ended, time.Since(p.began).Seconds())
+	}
+	return err
+}
+
+// printVerified prints the result of a verification.
+func (p *importProgress) printVerified(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "verified %d of %d PVs: %d samples of the files are in the archive; %d of %d months differ, %d PVs incomplete; %.1f s\n",
+		p.done, len(p.tree.Files), p.total.Present, p.differing, p.months, p.ended, time.Since(p.began).Seconds())
+	return err
+}

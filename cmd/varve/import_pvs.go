@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"varve.dev/varve/engine/migration"
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/serve/request"
+)
+
+// pvSelection says which PVs to import: those that match the pattern and, if there is a file, one of
+// its lines.
+type pvSelection struct {
+	pattern, file string
+	lines         []string
+}
+
+// matcher returns what decides about a PV, given its canonical name.
+func (s *pvSelection) matcher() (request.Matcher, error) {
+	pattern := request.Glob(s.pattern)
+	if s.file == "" {
+		return pattern, nil
+	}
+	var err error
+	if s.lines, err = readNames(s.file); err != nil {
+		return nil, fmt.Errorf("--pvs: %w", err)
+	}
+	listed, err := request.Globs(s.lines...)
+	if err != nil {
+		return nil, fmt.Errorf("--pvs: %w", err)
+	}
+	return func(pv string) bool { return pattern(pv) && listed(pv) }, nil
+}
+
+// missing returns the lines of the file for which a tree has no PV.
+func (s *pvSelection) missing(tree *migration.Tree) (out []string) {
+	pattern := request.Glob(s.pattern)
+	for _, line := range s.lines {
+		if !request.IsGlob(line) {
+			if name := pvname.Canonical(line); tree.Files[name] == nil && pattern(name) {
+				out = append(out, line)
+			}
+			continue
+		}
+		match, found := request.Glob(line), false
+		for pv := range tree.Files {
+			if found = match(pv); found {
+				break
+			}
+		}
+		if !found {
+			out = append(out, line)
+		}
+	}
+	return slices.Compact(out)
+}
+
+// readNames returns the lines of a file without comments, which begin with #, and empty lines.
+func readNames(file string) (names []string, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in := bufio.NewScanner(f)
+	for in.Scan() {
+		if line := strings.TrimSpace(strings.TrimPrefix(in.Text(), "\ufeff")); line != "" && line[0] != '#' {
+			names = append(names, line)
+		}
+	}
+	if err := in.Err(); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s has no names", file)
+	}
+	return names, nil
+}
