@@ -195,7 +195,7 @@ export function App({ look }: { look: Look }) {
       </main>
       <footer>
         <span>{cursor ? clock(cursor.t, state.utc, 3) : `${clock(range.lo, state.utc)} – ${clock(range.hi, state.utc)}`} {zoneName(state.utc)}</span>
-        <span>Drag: zoom · Ctrl+drag or s: select · wheel: zoom · Shift+drag: pan · double click: zoom out · ← → + −</span>
+        <span>Drag: zoom · Ctrl+drag or s: select · wheel: zoom · Shift+drag: move · double click: zoom out · ← → + −</span>
         <span>{live ? "live" : ""}</span>
       </footer>
       {b && noted && cursor && <Note x={cursor.x} y={cursor.y} trace={noted} b={b} utc={state.utc} />}

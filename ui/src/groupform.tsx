@@ -179,7 +179,7 @@ function Result({ check, others, manifest, spec, fields }: ResultProps) {
         {check.error ? <p class="missing">The manifest was not checked: {check.error} <button type="button" onClick={check.again}>Check again</button></p>
           : check.waits || !c ? <p class="dim">Checking…</p>
           : valid ? <p class="fine"><span aria-hidden="true">✔ </span>A cluster would accept it.</p>
-          : <p class="severity-2"><span aria-hidden="true">✖ </span>{n === 1 ? "One field is wrong." : `${n} fields are wrong.`}</p>}
+          : <p class="severity-2"><span aria-hidden="true">✖ </span>{n === 1 ? "There is one error." : `There are ${n} errors.`}</p>}
         {said && <p>{said}</p>}
       </div>
       {others.length > 0 && <ul class="errors">{others.map((e) => <li key={e}>{e}</li>)}</ul>}

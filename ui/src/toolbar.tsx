@@ -26,8 +26,8 @@ export function Toolbar({ state, range, now, onState, onZoom, onShare, onExport,
   return (
     <div class="toolbar" role="toolbar" aria-label="Time range">
       <div class="group">
-        <button type="button" title="Earlier view (Alt+←)" aria-label="Previous view" onClick={() => history.back()}>↶</button>
-        <button type="button" title="Later view (Alt+→)" aria-label="Next view" onClick={() => history.forward()}>↷</button>
+        <button type="button" title="Previous view (Alt+←)" aria-label="Previous view" onClick={() => history.back()}>↶</button>
+        <button type="button" title="Next view (Alt+→)" aria-label="Next view" onClick={() => history.forward()}>↷</button>
       </div>
       <div class="group quick">
         {quick.map(([label, from]) => (

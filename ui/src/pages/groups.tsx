@@ -125,7 +125,7 @@ function Channels({ g }: { g: Detail }) {
             {states.map(([s, text]) => (c.states[s] || s === "connected") && (
               <div key={s} data-state-of={s}><dt>{text}</dt><dd><a href={href("pvs", { group: g.group, state: s })} onClick={follow}>{count(c.states[s] ?? 0)} <small>PVs</small></a></dd></div>
             ))}
-            {c.silent > 0 && <div data-state-of="silent"><dt>connected, without a value</dt><dd>{count(c.silent)} <small>PVs</small></dd></div>}
+            {c.silent > 0 && <div data-state-of="silent"><dt>silent</dt><dd><a href={href("pvs", { group: g.group, only: "silent" })} onClick={follow}>{count(c.silent)} <small>PVs</small></a></dd></div>}
             <div><dt>Samples</dt><dd>{rate(c.samplesPerSecond)}</dd></div>
           </dl>
           {c.worst && (
