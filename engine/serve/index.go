@@ -42,6 +42,7 @@ const page = `<!doctype html>
 <li>/api/v1/changes?from=&amp;to=&amp;pv=GLOB or &amp;group=NAMESPACE/NAME: the PVs whose behaviour changed most, compared with the time before
 <li>/api/v1/live?pv=NAME&amp;pv=NAME: new samples as Server-Sent Events
 <li>/api/v1/marks?pv=NAME&amp;from=&amp;to=: why data is missing
+<li>/api/v1/storage?pv=NAME: what the store holds of a PV, by tier
 <li>/api/v1/metadata?pv=NAME&amp;at= or &amp;from=&amp;to=: units, limits and properties over time
 </ul>
 <h2>JSON archive access 1.0</h2>
