@@ -57,7 +57,11 @@ func open(t *testing.T, url string) *page {
 		chromedp.WindowSize(1280, 720), chromedp.Flag("lang", "en-GB"), chromedp.Env("TZ=Europe/Berlin"), chromedp.WSURLReadTimeout(patience))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); !strings.Contains(text, "unhandled") { // events that chromedp does not know
+			fmt.Fprintln(os.Stderr, text)
+		}
+	}))
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 2*patience)
 	t.Cleanup(cancel)
@@ -127,7 +131,11 @@ func (p *page) run(actions ...chromedp.Action) {
 // wait waits until an expression is true.
 func (p *page) wait(expression string) {
 	p.t.Helper()
-	err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(20*time.Millisecond)))
+	poll := chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(20*time.Millisecond))
+	err := chromedp.Run(p.ctx, poll)
+	for err != nil && strings.Contains(err.Error(), "Cannot find context") { // the page was just loaded again
+		err = chromedp.Run(p.ctx, poll)
+	}
 	if err != nil {
 		var text string
 		_ = chromedp.Run(p.ctx, chromedp.Evaluate(`document.querySelector(".page")?.outerHTML.slice(0, 3000) ?? document.documentElement.outerHTML`, &text))

@@ -3,10 +3,9 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { ApiError } from "./api";
+import { ApiError, getJSON } from "./api";
 import { blank, fieldsOf, manifestOf, patchOf, paths, quoted, type Fields, type Json } from "./manifest";
 import type { Detail } from "./pages/groups";
-import { requestJSON } from "./poll";
 
 interface Checked {
   errors: { field?: string; line?: number; error: string }[];
@@ -24,7 +23,7 @@ function useCheck(text: string): { checked?: Checked; error?: string; waits: boo
   useEffect(() => {
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      requestJSON<Checked>("groups/check", new URLSearchParams(), { method: "POST", body: text, signal: stop.signal }).then(
+      getJSON<Checked>("groups/check", new URLSearchParams(), { method: "POST", body: text, signal: stop.signal }).then(
         (checked) => setState({ text, checked }),
         (err: unknown) => {
           if (stop.signal.aborted) return;

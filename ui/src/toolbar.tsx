@@ -111,8 +111,14 @@ function Menu({ disabled, onExport }: { disabled: boolean; onExport: Props["onEx
     onExport(what);
   };
   if (disabled) return <button type="button" disabled>Export</button>;
+  const close = (e: KeyboardEvent) => {
+    if (e.key !== "Escape" || !details.current!.open) return;
+    e.stopPropagation(); // Escape closes one thing at a time
+    details.current!.open = false;
+    details.current!.querySelector("summary")!.focus();
+  };
   return (
-    <details class="menu" ref={details}>
+    <details class="menu" ref={details} onKeyDown={close}>
       <summary>Export</summary>
       <div>
         <button type="button" data-export="csv" onClick={() => run("csv")}>CSV <small>all samples in view</small></button>
