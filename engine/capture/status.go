@@ -60,6 +60,9 @@ type Status struct {
 	// Missing has the properties without a value.
 	Missing []MissingProperty
 	Host    string
+	// Engine is the name of the engine that captures the channel. It is empty in a process that knows
+	// only its own channels.
+	Engine string
 	// Type is the type of the samples. It is Unknown before the first connection, and if
 	// values of the channel's type, TypeName, cannot be archived.
 	Type     sample.Type

@@ -379,3 +379,26 @@ func TestRequestsCountByRoute(t *testing.T) {
 		t.Errorf("the metrics lack %s", want)
 	}
 }
+
+// TestScriptsAskForTheTokenThemselves checks that browsers ask for no password when a script of the UI is
+// refused, and that answers say whether tokens count.
+func TestScriptsAskForTheTokenThemselves(t *testing.T) {
+	g := newGuarded(t, allMethods)
+	for header, want := range map[string]int{"X-Requested-With": 1, "X-Other": 2} {
+		res, _, err := g.do(http.MethodGet, "/api/v1/names", "", header, "fetch")
+		g.check(err)
+		if got := res.Header.Values("WWW-Authenticate"); len(got) != want || got[0] != `Bearer realm="Varve"` {
+			t.Errorf("with %s, the challenges are %q", header, got)
+		}
+	}
+	network := newGuarded(t, "access:\n- networks: [{cidr: 127.0.0.0/8}]\n")
+	for of, want := range map[*guarded]bool{g: true, network: false} {
+		for _, path := range []string{"/healthz", "/api/v1/names"} {
+			res, _, err := of.do(http.MethodGet, path, "")
+			g.check(err)
+			if got := slices.Contains(res.Header.Values("Vary"), "Authorization"); got != want {
+				t.Errorf("%s varies with the token: %t, want %t", path, got, want)
+			}
+		}
+	}
+}

@@ -44,12 +44,13 @@ var effects = map[string]map[string]openapitest.Pair{
 		"from": {"pv=A&to=2026-01-01T00:00:00Z", "pv=A&from=2025-12-31T23:59:59.9Z&to=2026-01-01T00:00:00Z"},
 		"to":   {"pv=A&from=2025-12-31T23:59:50Z", "pv=A&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:51Z"},
 	},
-	"names": {"pv": {"", "pv=A*"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "near": {"", "near=b"}},
+	"storage": {"pv": {"pv=A", "pv=B"}},
+	"names":   {"pv": {"", "pv=A*"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "near": {"", "near=b"}},
 	"channels": {
 		"pv": {"", "pv=A"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "sort": {"", "sort=stored"},
 	},
 	"pvs": {
-		"pv": {"", "pv=A"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "cause": {"", "cause=asleep"}, "only": {"", "only=dropped"},
+		"pv": {"", "pv=A"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "engine": {"", "engine=main-engine-0"}, "cause": {"", "cause=asleep"}, "only": {"", "only=dropped"},
 		"limit": {"", "limit=1"}, "offset": {"", "offset=1"}, "after": {"", "after=A"}, "sort": {"", "sort=stored"}, "order": {"", "order=reversed"},
 	},
 	"files": {

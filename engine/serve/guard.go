@@ -27,6 +27,9 @@ func open(path string) bool {
 func (c *Config) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := c.Now()
+		if c.Access.TakesTokens() {
+			w.Header().Add("Vary", "Authorization") // it also tells the UI to offer the use of a token
+		}
 		counted := &countingWriter{codeWriter: codeWriter{ResponseWriter: w, code: http.StatusOK}}
 		q, err := c.admit(r)
 		ctx := r.Context()
@@ -73,7 +76,9 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	switch code {
 	case http.StatusUnauthorized:
 		h.Add("WWW-Authenticate", `Bearer realm="Varve"`)
-		h.Add("WWW-Authenticate", `Basic realm="Varve", charset="UTF-8"`)
+		if r.Header.Get("X-Requested-With") == "" { // a script, such as the UI, asks for a token itself
+			h.Add("WWW-Authenticate", `Basic realm="Varve", charset="UTF-8"`)
+		}
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", request.RetryAfter)
 	}

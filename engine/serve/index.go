@@ -39,8 +39,10 @@ const page = `<!doctype html>
 <li>/api/v1/files?pv=NAME&amp;from=&amp;to=: the days with samples, and /api/v1/files/NAME/2026-01-31.parquet: those of a day
 <li>/api/v1/bins?pv=NAME&amp;pv=NAME&amp;from=&amp;to=&amp;points=1000&amp;samples=2000: few samples as they are, many as bins
 <li>/api/v1/gaps?pv=NAME&amp;pv=NAME&amp;from=&amp;to=: times without updates, and their causes
+<li>/api/v1/changes?from=&amp;to=&amp;pv=GLOB or &amp;group=NAMESPACE/NAME: the PVs whose behaviour changed most, compared with the time before
 <li>/api/v1/live?pv=NAME&amp;pv=NAME: new samples as Server-Sent Events
 <li>/api/v1/marks?pv=NAME&amp;from=&amp;to=: why data is missing
+<li>/api/v1/storage?pv=NAME: what the store holds of a PV, by tier
 <li>/api/v1/metadata?pv=NAME&amp;at= or &amp;from=&amp;to=: units, limits and properties over time
 </ul>
 <h2>JSON archive access 1.0</h2>

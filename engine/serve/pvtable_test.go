@@ -24,9 +24,9 @@ import (
 type tablePage struct {
 	Total, Matched, Reachable, Offset int
 	PVs                               []struct {
-		PV, State, Cause, Label string
-		Storage                 float64
-		Last                    *struct{ Value json.RawMessage }
+		PV, State, Cause, Label, Engine string
+		Storage                         float64
+		Last                            *struct{ Value json.RawMessage }
 	}
 	Error string
 }
@@ -63,19 +63,19 @@ func tableOf(t *testing.T, c native.Channels) func(query string) tablePage {
 // TestTableFiltersSortsAndPages checks the filters, the orders and the pages of the table of PVs.
 func TestTableFiltersSortsAndPages(t *testing.T) {
 	c := channels{
-		{PV: "A", Group: "lab/x", State: capture.Connected, Connects: 3, LostConnections: 2, Rate: 1, Received: 10, Type: sample.Float64, Count: 1},
-		{PV: "B", Group: "lab/x", State: capture.Searching, Cause: "No server answers"},
+		{PV: "A", Group: "lab/x", Engine: "e2", State: capture.Connected, Connects: 3, LostConnections: 2, Rate: 1, Received: 10, Type: sample.Float64, Count: 1},
+		{PV: "B", Group: "lab/x", Engine: "e1", State: capture.Searching, Cause: "No server answers"},
 		{PV: "C", Group: "lab/y", State: capture.Connected, Connects: 1, Silent: true, Type: sample.Enum, HasLast: true, Last: sample.Sample{Word: 1}, Metadata: &sample.Metadata{Labels: []string{"Off", "On"}}},
 		{PV: "D", Group: "lab/y", State: capture.Connected, Connects: 1, Rate: 0.5, Received: 10, Type: sample.Float64.Array(), Count: 1000},
 		{PV: "E", Group: "lab/y", State: capture.Connected, Type: sample.String, HasLast: true, Last: sample.Sample{Bytes: []byte(strings.Repeat("x", 4000))}},
 	}
 	get := tableOf(t, &c)
 	for q, want := range map[string]string{
-		"": "[A B C D E]", "pv=*C*": "[C]", "state=searching": "[B]", "group=lab/y": "[C D E]", "cause=NO+SERVER": "[B]",
+		"": "[A B C D E]", "pv=*C*": "[C]", "state=searching": "[B]", "group=lab/y": "[C D E]", "cause=NO+SERVER": "[B]", "engine=e2": "[A]", "engine=e": "[]",
 		"only=neverConnected": "[B]", "only=silent": "[C]", "only=lostConnections": "[A]", "only=arrays": "[D]", "only=dropped": "[]",
 		"limit=2": "[A B]", "limit=2&offset=3": "[D E]", "offset=9": "[]", "after=B&limit=2": "[C D]",
 		"sort=rate": "[A D B C E]", "sort=storage&limit=1": "[D]", "sort=rate&order=reversed&limit=4": "[B C E D]", "order=reversed": "[E D C B A]",
-		"sort=rate&offset=1&limit=1": "[D]",
+		"sort=rate&offset=1&limit=1": "[D]", "sort=engine&order=reversed&limit=3": "[A B C]", "sort=engine": "[C D E B A]",
 	} {
 		if got := get(q); got.Total != 5 || fmt.Sprint(got.names()) != want {
 			t.Errorf("%q returns %v of %d, want %s", q, got.names(), got.Total, want)
@@ -83,6 +83,9 @@ func TestTableFiltersSortsAndPages(t *testing.T) {
 	}
 	if p := get("group=lab/y&limit=1"); p.Matched != 3 || p.Reachable != 3 || p.PVs[0].Label != "On" {
 		t.Errorf("a page of a group is %+v", p)
+	}
+	if p := get("pv=A"); p.PVs[0].Engine != "e2" {
+		t.Errorf("the engine of a row is %q", p.PVs[0].Engine)
 	}
 	if p := get("pv=E"); p.PVs[0].Last == nil || p.PVs[0].Last.Value != nil {
 		t.Errorf("the row of a large value is %+v", p.PVs[0].Last)

@@ -34,6 +34,7 @@ var nativeRoutes = []route{
 	{"GET /api/v1/snapshot", []string{"/api/v1/snapshot?pv=%s", "/api/v1/snapshot?pv=%s&at=2026-01-01T00:00:05Z", "/api/v1/snapshot?group=ns/secret"}},
 	{"GET /api/v1/marks", []string{"/api/v1/marks?pv=%s" + newYearsEve}},
 	{"GET /api/v1/metadata", []string{"/api/v1/metadata?pv=%s", "/api/v1/metadata?pv=%s" + newYearsEve}},
+	{"GET /api/v1/storage", []string{"/api/v1/storage?pv=%s", "/api/v1/storage?pv=%s.VAL"}},
 	{"GET /api/v1/names", []string{
 		"/api/v1/names", "/api/v1/names?pv=*", "/api/v1/names?pv=%s", "/api/v1/names?near=%s", "/api/v1/names?near=%sB", "/api/v1/names?limit=1",
 	}},

@@ -25,6 +25,21 @@ type Channel struct {
 	Levels []Level
 }
 
+// TiersInUse returns the tiers that may hold samples of the PV, and those that may hold rollups.
+func (c *Channel) TiersInUse() (samples, rollups [NumTiers]bool) {
+	for _, b := range c.Starts {
+		if b.Tier().Valid() {
+			samples[b.Tier()] = true
+		}
+	}
+	for _, l := range c.Levels {
+		if l.Valid() {
+			rollups[l.Tier()] = true
+		}
+	}
+	return samples, rollups
+}
+
 // Directory is the part of a Store that lists the PVs and the places where their rows may be.
 type Directory interface {
 	// AddChannel adds the elements of c to the sets in the directory entry of the PV.

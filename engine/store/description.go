@@ -12,6 +12,20 @@ type Describer interface {
 	// Describe returns what the store knows about itself now. It returns an error only if the
 	// store knows nothing.
 	Describe(ctx context.Context) (Description, error)
+	// DescribePV returns what the store holds of a PV at the time now, in ns since 1970. It takes some
+	// seconds at most. A PV that the directory does not list has no parts.
+	DescribePV(ctx context.Context, pv string, now int64) (PVDescription, error)
+}
+
+// PVDescription describes what a store holds of one PV, besides its journal rows.
+type PVDescription struct {
+	// Parts are its samples and rollups on disk by tier, in all replicas, in the order of tiers. Bytes is
+	// -1 where the store cannot tell it.
+	Parts []Part
+	// Missing says why sizes are too small. It is empty if they are not.
+	Missing string
+	// Estimated means that the sizes are estimates.
+	Estimated bool
 }
 
 // Description describes a store.
@@ -73,6 +87,23 @@ func (p *Pending) Describe(ctx context.Context) (Description, error) {
 		return Description{}, err
 	}
 	return Describe(ctx, st)
+}
+
+// DescribePV implements Describer.
+func (p *Pending) DescribePV(ctx context.Context, pv string, now int64) (PVDescription, error) {
+	st, err := p.store()
+	if err != nil {
+		return PVDescription{}, err
+	}
+	return DescribePV(ctx, st, pv, now)
+}
+
+// DescribePV describes what a store holds of a PV. It returns an error if the store cannot describe itself.
+func DescribePV(ctx context.Context, st Store, pv string, now int64) (PVDescription, error) {
+	if d, ok := st.(Describer); ok {
+		return d.DescribePV(ctx, pv, now)
+	}
+	return PVDescription{}, errNotDescribed
 }
 
 // Describe describes a store. It returns an error if the store cannot describe itself.

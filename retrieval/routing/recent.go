@@ -120,7 +120,8 @@ const statusTimeout = 2 * time.Second
 // does not answer, another engine that captures the PV provides the state. An error means that
 // no engine that captures the PV answered, and at least one query failed.
 func (r *Router) Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error) {
-	in, _ := r.table.Load().find(pv)
+	at := r.table.Load()
+	in, _ := at.find(pv)
 	var urls []string
 	for _, p := range in {
 		urls = append(urls, p.engines...)
@@ -133,6 +134,7 @@ func (r *Router) Status(ctx context.Context, pv string) (s capture.Status, captu
 	}
 	for _, a := range queryAll(unique(urls), func(url string) (v view, err error) {
 		v.Status, v.captured, err = r.peers.Status(ctx, url, pv)
+		v.Engine = at.names[url]
 		return v, err
 	}) {
 		r.metrics.queried.Inc()

@@ -3,6 +3,7 @@ package routing
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -30,10 +31,12 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/mirror"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/peer"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/groups/channellist"
 	"varve.dev/varve/test/freeport"
@@ -46,6 +49,7 @@ type fakeEngine struct {
 	pvs     []string
 	stuck   chan struct{}         // if set, the engine answers only after it is closed
 	shards  atomic.Pointer[[]int] // the shards that the last request named
+	report  *report.Report        // what the engine reports; nil: it answers 404
 	missing error                 // why the busy engine cannot say how far it is flushed
 }
 
@@ -141,6 +145,9 @@ func (s *site) engine(n int, f *fakeEngine) {
 	s.Expect(err).NotTo(HaveOccurred())
 	mux := http.NewServeMux()
 	peer.NewHandler(f, func() bool { return false }, prometheus.NewRegistry()).Register(mux)
+	if f.report != nil {
+		mux.HandleFunc("GET "+report.Path, func(w http.ResponseWriter, _ *http.Request) { s.Expect(json.NewEncoder(w).Encode(f.report)).To(Succeed()) })
+	}
 	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}}
 	srv.Start()
 	s.t.Cleanup(srv.Close)
@@ -190,7 +197,9 @@ func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	s.Expect(s.router.Ready()).NotTo(Succeed())
 	_, known := s.router.Moves()
 	s.Expect(known).To(BeFalse(), "the moves are unknown before the first shard is known")
-	s.engine(1, &fakeEngine{pvs: []string{"A", "B", "C"}, state: capture.Searching})
+	s.engine(1, &fakeEngine{pvs: []string{"A", "B", "C"}, state: capture.Searching, report: &report.Report{
+		Engine: "e1", Version: "1.2", Shards: []report.Shard{{Index: 1, Channels: 2, Connected: 1, SamplesPerSecond: 3, Sealing: true}},
+	}})
 	s.engine(2, &fakeEngine{pvs: []string{"B", "C", "D"}, state: capture.Connected})
 	stuck := &fakeEngine{pvs: []string{"E"}, stuck: make(chan struct{})}
 	defer close(stuck.stuck)
@@ -202,6 +211,7 @@ func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	s.Eventually(func() []int { return s.covers("D") }).Should(Equal([]int{1, 2}))
 	s.Eventually(func() []int { return s.covers("A") }).Should(Equal([]int{1}))
 
+	s.Eventually(func() []int { return s.router.Recent(t.Context(), query.RecentRequest{PV: "C"}).Shards }).Should(Equal([]int{2}), "the lists of all shards have arrived")
 	held := s.router.Recent(t.Context(), query.RecentRequest{PV: "C"})
 	s.Expect(held.Known).To(BeTrue())
 	s.Expect(held.Shards).To(Equal([]int{2}))
@@ -217,9 +227,9 @@ func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	var statuses []string
 	for st, err := range s.router.Statuses(t.Context()) {
 		s.Expect(err).NotTo(HaveOccurred())
-		statuses = append(statuses, st.PV+st.Group)
+		statuses = append(statuses, st.PV+st.Group+" "+st.Engine)
 	}
-	s.Expect(statuses).To(Equal([]string{"Ab", "Bb", "Cc", "Dc", "Ed"}))
+	s.Expect(statuses).To(Equal([]string{"Ab e1", "Bb e1", "Cc e2", "Dc e2", "Ed e3"}))
 	for range s.router.Statuses(t.Context()) {
 		break // must not leak a goroutine
 	}
@@ -231,8 +241,44 @@ func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	st, captured, err := s.router.Status(t.Context(), "C")
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(captured).To(BeTrue())
-	s.Expect(st.Group).To(Equal("c"))
+	s.Expect(st.Group + " " + st.Engine).To(Equal("c e2"))
 	s.Expect(slices.Sorted(s.router.Names())).To(Equal([]string{"A", "B", "C", "D", "E", "F"}))
+	s.checkFleet()
+}
+
+// checkFleet checks what the page Archive shows of the engines and shards of
+// TestRouterFindsAndQueriesTheEnginesOfAPV, and of an engine without a pod.
+func (s *site) checkFleet() {
+	s.t.Helper()
+	lost := shardOf(4, "none", "gone Joining")
+	lost.Name, lost.Namespace, lost.Labels = "main-0004", s.ns, map[string]string{v1alpha1.LabelArchiver: "main"}
+	lost.Spec.Engines = []v1alpha1.ShardEngine{{Name: "gone", Order: v1alpha1.OrderCapture}}
+	lost.Spec.Channels, lost.Status.Sealer = 5, ""
+	status := lost.Status
+	s.Expect(s.client.Create(s.t.Context(), lost)).To(Succeed())
+	lost.Status = status
+	s.Expect(s.client.Status().Update(s.t.Context(), lost)).To(Succeed())
+	var fleet overview.Fleet
+	s.Eventually(func() int {
+		fleet = s.router.Fleet(s.t.Context())
+		assigned := 0
+		for _, shard := range fleet.Assigned {
+			assigned += len(shard.Engines)
+		}
+		return assigned
+	}).Should(Equal(6), "the engines of all four shards have arrived")
+	s.Expect(fleet.Missing).To(BeEmpty())
+	s.Expect(fleet.Shards).To(Equal(4))
+	s.Expect(fleet.Captured).To(Equal(3), "nobody captures the last shard")
+	missing := map[string]string{}
+	for _, e := range fleet.Engines {
+		missing[e.Engine] = e.Missing
+	}
+	s.Expect(missing).To(Equal(map[string]string{"e1": "", "e2": "the engine answers 404 Not Found", "e3": "the engine answers 404 Not Found", "gone": "its pod does not exist"}))
+	s.Expect(fleet.Engines[0].Version).To(Equal("1.2"))
+	s.Expect(*fleet.Engines[0].Figures).To(And(HaveField("Channels", 2), HaveField("Connected", 1), HaveField("Sealing", 1)))
+	s.Expect(fleet.Assigned[0]).To(Equal(overview.Shard{Shard: 1, Engines: []overview.ShardEngine{{Engine: "e1", Phase: "Capturing", Sealing: true, Connected: new(1)}}}))
+	s.Expect(fleet.Assigned[3]).To(Equal(overview.Shard{Shard: 4, Channels: 5, Engines: []overview.ShardEngine{{Engine: "gone", Phase: "Joining"}}}))
 }
 
 // TestAReadNeedsTheEnginesThatHoldUnstoredSamples checks that a read fails without the engines

@@ -86,7 +86,9 @@ func (r *Router) merge(at *table, streams []*statusStream, yield func(capture.St
 				same = append(same, s)
 			}
 		}
-		if !yield(bestView(at, same).head, nil) {
+		best := bestView(at, same)
+		best.head.Engine = at.names[best.url]
+		if !yield(best.head, nil) {
 			return
 		}
 		for _, s := range same {

@@ -51,6 +51,8 @@ type table struct {
 	routes []route
 	// engines are the URLs of all engines, also of engines that no shard names.
 	engines []string
+	// names are the names of these engines, by URL.
+	names map[string]string
 	// former holds the lists that shards recently had, by shard.
 	former map[int][]*pvSet
 }
@@ -147,7 +149,7 @@ func (t *table) all() iter.Seq[string] {
 
 // buildTable builds a table. get returns a list if it has been read.
 func buildTable(shards map[string]*v1alpha1.ArchiveShard, addresses map[string]string, get func(name string) (*pvSet, bool)) *table {
-	t := &table{}
+	t := &table{names: map[string]string{}}
 	for _, obj := range shards {
 		if obj.Spec.Index == nil {
 			continue
@@ -163,8 +165,9 @@ func buildTable(shards map[string]*v1alpha1.ArchiveShard, addresses map[string]s
 		t.routes = append(t.routes, p)
 	}
 	slices.SortFunc(t.routes, func(x, y route) int { return cmp.Compare(x.shard, y.shard) })
-	for _, url := range addresses {
+	for name, url := range addresses {
 		t.engines = append(t.engines, url)
+		t.names[url] = name
 	}
 	slices.Sort(t.engines)
 	return t

@@ -73,24 +73,3 @@ func TestArchivePageWithoutArchive(t *testing.T) {
 	k.refuse.Store(0)
 	p.text(`[data-engine="main-engine-a"]`, "captures")
 }
-
-// TestOverviewScreens takes pictures of both pages in both themes and sizes, and checks that no page is
-// wider than its window.
-func TestOverviewScreens(t *testing.T) {
-	a, _ := newOverview(t)
-	p := open(t, a.server.URL+"/archive")
-	for name, path := range map[string]string{"archive": "/archive", "groups": "/groups", "group": "/groups?group=lab/vacuum", "form": "/groups?group=lab/vacuum&form=1"} {
-		p.run(chromedp.EmulateViewport(1280, 720), chromedp.Navigate(a.server.URL+path))
-		p.wait(`document.querySelector(".page[data-state=ready]")`)
-		for _, size := range [][2]int64{{1280, 720}, {3840, 2160}} {
-			p.run(chromedp.EmulateViewport(size[0], size[1]))
-			for _, theme := range []string{"dark", "light"} {
-				p.wait(`document.documentElement.scrollWidth <= innerWidth`)
-				p.wait(`!document.querySelector("[data-valid=waits]")`)
-				p.shoot(name + "-" + theme + map[int64]string{1280: "", 3840: "-4k"}[size[0]])
-				p.run(chromedp.Click(`.top button[aria-label*="colours"]`))
-				p.wait(`document.documentElement.dataset.theme === "` + map[string]string{"dark": "light", "light": "dark"}[theme] + `"`)
-			}
-		}
-	}
-}

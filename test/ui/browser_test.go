@@ -59,7 +59,11 @@ func open(t *testing.T, url string) *page {
 		chromedp.WindowSize(1280, 720), chromedp.Flag("lang", "en-GB"), chromedp.Env("TZ=Europe/Berlin"), chromedp.WSURLReadTimeout(patience))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); !strings.Contains(text, "unhandled") { // events that chromedp does not know
+			fmt.Fprintln(os.Stderr, text)
+		}
+	}))
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 2*patience)
 	t.Cleanup(cancel)

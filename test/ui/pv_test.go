@@ -24,7 +24,7 @@ func TestPVPage(t *testing.T) {
 	p.eval(`({ text: document.querySelector("main").innerText, line: document.querySelector(".timeline svg").getAttribute("aria-label"),
 		gaps: document.querySelectorAll(".timeline .gap").length, losts: document.querySelectorAll(".timeline .loss").length,
 		history: [...document.querySelectorAll(".wide tbody td")].map((td) => td.innerText) })`, &page)
-	for _, want := range []string{"Not captured: no ArchiveGroup captures SR:CURRENT", "connection reset", "the IOC dropped updates"} {
+	for _, want := range []string{"Not captured: no ArchiveGroup captures SR:CURRENT", "connection reset", "the IOC dropped updates", "raw samples\tkept forever"} {
 		if !strings.Contains(page.Text, want) {
 			t.Errorf("the page is %q, want %q", page.Text, want)
 		}

@@ -1,6 +1,7 @@
 // Requests to the archive. URLs are relative to the page, because it may be behind a path prefix.
 
 import { decode, type Series } from "./series";
+import { ask, asksForToken, note, sending } from "./token";
 
 export class ApiError extends Error {
   constructor(
@@ -13,25 +14,37 @@ export class ApiError extends Error {
   }
 }
 
-export const url = (path: string, q: URLSearchParams) => `api/v1/${path}?${q.toString()}`;
+export const url = (path: string, q: URLSearchParams) => `api/v1/${path}?${q.toString()}`.replace(/\?$/, "");
 
-async function get(path: string, q: URLSearchParams, signal?: AbortSignal): Promise<Response> {
-  let res: Response;
-  try {
-    res = await fetch(url(path, q), { signal });
-  } catch (err) {
-    if (signal?.aborted) throw err;
-    throw new ApiError("The archive does not answer.", 0, 3);
+/** request sends a request with the token of the user, and returns the answer if it is good. If the
+ * archive wants a token, it waits for the user, and sends the request again. */
+export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  for (;;) {
+    const { headers, turn } = sending(init.headers);
+    let res: Response;
+    try {
+      res = await fetch(path, { cache: "no-store", ...init, headers });
+    } catch (err) {
+      if (init.signal?.aborted) throw err;
+      throw new ApiError("The archive does not answer.", 0, 3);
+    }
+    note(res);
+    if (res.ok) return res;
+    const err = await refusal(res);
+    if (!asksForToken(res) || !(await ask(err.message, turn, init.signal))) throw err;
   }
-  if (res.ok) return res;
+}
+
+/** refusal returns the error in an answer. */
+async function refusal(res: Response): Promise<ApiError> {
   let text = `${res.status} ${res.statusText}`;
   try {
-    text = ((await res.json()) as { error: string }).error ?? text;
+    text = ((await res.json()) as { error?: string }).error ?? text;
   } catch {
     // a proxy answered, not the archive
   }
   const retry = Number(res.headers.get("Retry-After") ?? 0);
-  throw new ApiError(text, res.status, retry || (res.status === 429 || res.status >= 502 ? 5 : 0));
+  return new ApiError(text, res.status, retry || (res.status === 429 || res.status >= 502 ? 5 : 0));
 }
 
 const cutOff = () => new ApiError("The archive stopped in the middle of its answer.", 0, 3);
@@ -41,7 +54,7 @@ const iso = (ms: number) => new Date(ms).toISOString();
 /** readSeries reads a PV for a plot. */
 export async function readSeries(pv: string, lo: number, hi: number, points: number, samples: number, signal: AbortSignal): Promise<Series> {
   const q = new URLSearchParams({ pv, from: iso(lo), to: iso(hi), points: String(points), samples: String(samples), format: "binary" });
-  const res = await get("bins", q, signal);
+  const res = await request(url("bins", q), { signal });
   try {
     return decode(await res.arrayBuffer());
   } catch (err) {
@@ -51,12 +64,12 @@ export async function readSeries(pv: string, lo: number, hi: number, points: num
 }
 
 /** getJSON reads an answer in JSON. path is relative to /api/v1. */
-export async function getJSON<T>(path: string, q: URLSearchParams, signal?: AbortSignal): Promise<T> {
-  const res = await get(path, q, signal);
+export async function getJSON<T>(path: string, q: URLSearchParams, init: RequestInit = {}): Promise<T> {
+  const res = await request(url(path, q), init);
   try {
     return (await res.json()) as T;
   } catch (err) {
-    if (signal?.aborted) throw err;
+    if (init.signal?.aborted) throw err;
     throw cutOff();
   }
 }
@@ -94,13 +107,7 @@ export interface Gaps {
 }
 
 export async function readGaps(pv: string, lo: number, hi: number, signal: AbortSignal): Promise<Gaps> {
-  const res = await get("gaps", new URLSearchParams({ pv, from: iso(lo), to: iso(hi) }), signal);
-  try {
-    return ((await res.json()) as { pvs: Gaps[] }).pvs[0];
-  } catch (err) {
-    if (signal.aborted) throw err;
-    throw cutOff();
-  }
+  return (await getJSON<{ pvs: Gaps[] }>("gaps", new URLSearchParams({ pv, from: iso(lo), to: iso(hi) }), { signal })).pvs[0];
 }
 
 export interface Names {
@@ -113,10 +120,10 @@ export interface Names {
 /** search finds names that contain a text, or similar ones if there are none. */
 export async function search(text: string, signal: AbortSignal): Promise<Names> {
   const pv = /[*?]/.test(text) ? text : `*${text}*`;
-  const found = (await (await get("names", new URLSearchParams({ pv, limit: "100" }), signal)).json()) as Names;
+  const names = (q: Record<string, string>) => getJSON<Names>("names", new URLSearchParams(q), { signal });
+  const found = await names({ pv, limit: "100" });
   if (found.names.length > 0 || /[*?]/.test(text)) return found;
-  const near = (await (await get("names", new URLSearchParams({ near: text, limit: "8" }), signal)).json()) as Names;
-  return { ...near, similar: true };
+  return { ...(await names({ near: text, limit: "8" })), similar: true };
 }
 
 export interface Reason {
@@ -154,18 +161,12 @@ export async function readChanges(scope: string, lo: number, hi: number, signal:
   const group = /^group\s+(\S+)$/.exec(scope);
   if (group) q.set("group", group[1]);
   else if (scope) q.set("pv", scope);
-  const res = await get("changes", q, signal);
-  try {
-    return (await res.json()) as Changes;
-  } catch (err) {
-    if (signal.aborted) throw err;
-    throw cutOff();
-  }
+  return getJSON<Changes>("changes", q, { signal });
 }
 
 /** serverOffset returns how much the archive's clock is ahead of the browser's, in ms. */
 export async function serverOffset(): Promise<number> {
-  const res = await fetch("healthz", { cache: "no-store" });
+  const res = await request("healthz");
   const at = Date.parse(res.headers.get("Date") ?? "");
   const offset = at - Date.now();
   return Number.isNaN(offset) || Math.abs(offset) < 2000 ? 0 : offset; // the header counts seconds

@@ -5,7 +5,7 @@
 //    └────────────────────── format ◀── zoom, pan, add, remove ◀──────────────────┘
 
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { serverOffset } from "./api";
+import { request, serverOffset } from "./api";
 import { usePlot } from "./data";
 import type { Trace } from "./draw";
 import { download, fileName, isText, picture, samplesURL, textFor, type Export } from "./export";
@@ -195,7 +195,7 @@ export function App({ look }: { look: Look }) {
       </main>
       <footer>
         <span>{cursor ? clock(cursor.t, state.utc, 3) : `${clock(range.lo, state.utc)} – ${clock(range.hi, state.utc)}`} {zoneName(state.utc)}</span>
-        <span>Drag: zoom · Ctrl+drag or s: select · wheel: zoom · Shift+drag: pan · double click: zoom out · ← → + −</span>
+        <span>Drag: zoom · Ctrl+drag or s: select · wheel: zoom · Shift+drag: move · double click: zoom out · ← → + −</span>
         <span>{live ? "live" : ""}</span>
       </footer>
       {b && noted && cursor && <Note x={cursor.x} y={cursor.y} trace={noted} b={b} utc={state.utc} />}
@@ -242,10 +242,9 @@ function copy(text: string, what: string, say: (text: string) => void) {
 /** fetchFile saves an answer of the archive, or says why it cannot. */
 async function fetchFile(path: string, name: string, say: (text: string) => void) {
   try {
-    const res = await fetch(path);
-    if (!res.ok) return say(((await res.json()) as { error: string }).error);
-    download(await res.blob(), name);
-  } catch {
-    say("The archive stopped answering, so there is no file.");
+    const res = await request(path);
+    download(await res.blob().catch(() => { throw new Error("The archive stopped answering, so there is no file."); }), name);
+  } catch (err) {
+    say((err as Error).message);
   }
 }

@@ -5,6 +5,7 @@ import type { Theme, Trace } from "./draw";
 import type { Range } from "./state";
 import { clock, zoneName } from "./time";
 import { url } from "./api";
+import { getAccess } from "./token";
 
 export function samplesURL(pvs: string[], r: Range, format: string): string {
   const q = new URLSearchParams();
@@ -26,8 +27,12 @@ export const isText = (what: Export): what is Text => texts.includes(what);
 
 /** textFor returns a shell command, a Python program, or a query for Grafana's Prometheus data source. */
 export function textFor(what: Text, pvs: string[], r: Range): string {
+  const signed = getAccess().token !== "";
   const at = (format: string) => new URL(samplesURL(pvs, r, format), document.baseURI).href;
-  if (what === "curl") return `curl '${at("csv").replaceAll("'", "%27")}'`;
+  if (what === "curl") return `curl ${signed ? '-H "Authorization: Bearer $VARVE_TOKEN" ' : ""}'${at("csv").replaceAll("'", "%27")}'`;
+  if (what === "python" && signed) {
+    return `import os, pandas\ndf = pandas.read_parquet(${JSON.stringify(at("parquet"))}, storage_options={"Authorization": "Bearer " + os.environ["VARVE_TOKEN"]})`;
+  }
   if (what === "python") return `import pandas\ndf = pandas.read_parquet(${JSON.stringify(at("parquet"))})`;
   const quoted = (text: string) => JSON.stringify(text);
   if (pvs.length === 1) return `{${quoted(pvs[0])}}`;

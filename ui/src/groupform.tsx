@@ -3,10 +3,9 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { ApiError } from "./api";
+import { ApiError, getJSON } from "./api";
 import { blank, fieldsOf, manifestOf, patchOf, paths, quoted, type Fields, type Json } from "./manifest";
 import type { Detail } from "./pages/groups";
-import { requestJSON } from "./poll";
 
 interface Checked {
   errors: { field?: string; line?: number; error: string }[];
@@ -24,7 +23,7 @@ function useCheck(text: string): { checked?: Checked; error?: string; waits: boo
   useEffect(() => {
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      requestJSON<Checked>("groups/check", new URLSearchParams(), { method: "POST", body: text, signal: stop.signal }).then(
+      getJSON<Checked>("groups/check", new URLSearchParams(), { method: "POST", body: text, signal: stop.signal }).then(
         (checked) => setState({ text, checked }),
         (err: unknown) => {
           if (stop.signal.aborted) return;
@@ -179,7 +178,7 @@ function Result({ check, others, manifest, spec, fields }: ResultProps) {
         {check.error ? <p class="missing">The manifest was not checked: {check.error} <button type="button" onClick={check.again}>Check again</button></p>
           : check.waits || !c ? <p class="dim">Checking…</p>
           : valid ? <p class="fine"><span aria-hidden="true">✔ </span>A cluster would accept it.</p>
-          : <p class="severity-2"><span aria-hidden="true">✖ </span>{n === 1 ? "One field is wrong." : `${n} fields are wrong.`}</p>}
+          : <p class="severity-2"><span aria-hidden="true">✖ </span>{n === 1 ? "There is one error." : `There are ${n} errors.`}</p>}
         {said && <p>{said}</p>}
       </div>
       {others.length > 0 && <ul class="errors">{others.map((e) => <li key={e}>{e}</li>)}</ul>}

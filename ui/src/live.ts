@@ -1,5 +1,6 @@
 // Follows PVs by Server-Sent Events. New samples continue where the samples that were read end.
 
+import { request, url, type ApiError } from "./api";
 import type { Series } from "./series";
 
 export interface Update {
@@ -29,42 +30,74 @@ export function cursor(s: Series): string {
 
 /** follow follows PVs until the function that it returns is called. */
 export function follow(list: { pv: string; series: Series }[], on: Handlers): () => void {
+  const stop = new AbortController();
   const q = new URLSearchParams();
   for (const { pv } of list) q.append("pv", pv);
   q.set("cursor", list.map(({ series }) => cursor(series)).join(","));
-  let source: EventSource;
-  let last = q.get("cursor")!;
-  let timer = 0;
-  const open = () => {
-    q.set("cursor", last);
-    source = new EventSource(`api/v1/live?${q}`);
-    const listen = (name: string, use: (data: any) => void) =>
-      source.addEventListener(name, (e) => {
-        last = e.lastEventId || last;
-        use(JSON.parse(e.data));
-      });
-    listen("samples", (d) => {
-      const base = BigInt(d.base);
-      on.samples({ pv: d.pv, times: d.offset.map((o: number) => base + BigInt(o)), values: d.value, severity: d.severity });
-    });
-    listen("now", (d) => {
-      on.now(BigInt(d.now));
-      on.trouble("");
-    });
-    listen("reset", (d) => on.reset(d.pv));
-    listen("trouble", (d) => on.trouble(d.error));
-    source.onerror = () => {
+  void run(q, on, stop.signal);
+  return () => stop.abort();
+}
+
+/** run reads one stream after another. The archive ends each after a minute. */
+async function run(q: URLSearchParams, on: Handlers, signal: AbortSignal) {
+  for (;;) {
+    let wait = 1;
+    try {
+      const res = await request(url("live", q), { signal });
+      for await (const e of events(res.body!)) {
+        if (e.id) q.set("cursor", e.id); // the next stream continues here
+        handle(e, on);
+      }
+    } catch (err) {
+      if (signal.aborted) return;
+      const { status = 0, retry = 0, message } = err as ApiError;
+      if (status === 401 || status === 403) return on.trouble(`There are no live updates: ${message}`);
       on.trouble("Live updates are interrupted; trying again.");
-      if (source.readyState !== EventSource.CLOSED) return; // the browser connects again
-      clearTimeout(timer);
-      timer = window.setTimeout(open, 5000);
-    };
-  };
-  open();
-  return () => {
-    clearTimeout(timer);
-    source.close();
-  };
+      if (status > 0) wait = Math.max(5, retry);
+    }
+    await new Promise((done) => setTimeout(done, wait * 1e3));
+    if (signal.aborted) return;
+  }
+}
+
+interface Event {
+  event: string;
+  id: string;
+  data: string;
+}
+
+/** events yields Server-Sent Events. An EventSource cannot send a token. */
+async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<Event> {
+  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    text += value;
+    const complete = text.split("\n\n");
+    text = complete.pop()!;
+    for (const lines of complete) {
+      const e: Event = { event: "", id: "", data: "" };
+      for (const line of lines.split("\n")) {
+        const [, name, of] = /^(event|id|data): ([^]*)$/.exec(line) ?? [];
+        if (name) e[name as keyof Event] = of;
+      }
+      yield e;
+    }
+  }
+}
+
+function handle({ event, data }: Event, on: Handlers) {
+  if (!data) return;
+  const d = JSON.parse(data);
+  if (event === "samples") {
+    const base = BigInt(d.base);
+    on.samples({ pv: d.pv, times: d.offset.map((o: number) => base + BigInt(o)), values: d.value, severity: d.severity });
+  } else if (event === "now") {
+    on.now(BigInt(d.now));
+    on.trouble("");
+  } else if (event === "reset") on.reset(d.pv);
+  else if (event === "trouble") on.trouble(d.error);
 }
 
 /** extend returns a series with more samples. A late sample is put in its place. */

@@ -7,27 +7,7 @@
 // A page that is hidden asks nothing.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, url } from "./api";
-
-/** requestJSON sends a request and returns the answer. */
-export async function requestJSON<T>(path: string, q: URLSearchParams, init?: RequestInit): Promise<T> {
-  let res: Response;
-  try {
-    res = await fetch(url(path, q).replace(/\?$/, ""), { cache: "no-store", ...init });
-  } catch (err) {
-    if (init?.signal?.aborted) throw err;
-    throw new ApiError("The archive does not answer.", 0, 3);
-  }
-  try {
-    const answer = await res.json();
-    if (res.ok) return answer as T;
-    throw new ApiError((answer as { error?: string }).error ?? `${res.status} ${res.statusText}`, res.status, Number(res.headers.get("Retry-After") ?? 0));
-  } catch (err) {
-    if (err instanceof ApiError || init?.signal?.aborted) throw err;
-    if (res.ok) throw new ApiError("The archive stopped in the middle of its answer.", 0, 3);
-    throw new ApiError(`${res.status} ${res.statusText}`, res.status, Number(res.headers.get("Retry-After") ?? 0)); // of a proxy
-  }
-}
+import { ApiError, getJSON } from "./api";
 
 export interface Polled<T> {
   data?: T;
@@ -61,7 +41,7 @@ export function usePoll<T>(path: string, query: string, every: number): Polled<T
       if (document.hidden) return plan(every || 1);
       busy = true;
       try {
-        const data = await requestJSON<T>(path, new URLSearchParams(query), { signal: stop.signal });
+        const data = await getJSON<T>(path, new URLSearchParams(query), { signal: stop.signal });
         failures = 0;
         if (!stop.signal.aborted) setState({ key, data, at: Date.now(), wait: 0 });
         plan(every);

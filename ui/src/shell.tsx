@@ -9,6 +9,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { pages, type PageOf } from "./pages";
 import { follow, lastOf, usePlace } from "./router";
 import { useTheme, type Look } from "./theme";
+import { useAccess } from "./token";
+import { TokenButton, TokenDialog } from "./tokendialog";
 
 type View = ComponentType<{ look: Look }>;
 
@@ -18,6 +20,7 @@ const loaded = new Map<string, View>();
 /** Shell shows the page of the current place. */
 export function Shell() {
   const look = useTheme();
+  const { changes } = useAccess();
   const { page: name } = usePlace();
   const page = pages.find((p) => p.name === name) ?? pages[0];
   const [failed, setFailed] = useState("");
@@ -36,8 +39,12 @@ export function Shell() {
     return () => { left = true; };
   }, [page]);
   const Current = loaded.get(page.name);
-  if (Current) return <Current key={page.name} look={look} />;
-  return <Loading look={look} page={page} failed={failed} />;
+  return (
+    <>
+      {Current ? <Current key={`${page.name} ${changes}`} look={look} /> : <Loading look={look} page={page} failed={failed} />}
+      <TokenDialog />
+    </>
+  );
 }
 
 function Loading({ look, page, failed }: { look: Look; page: PageOf; failed: string }) {
@@ -61,6 +68,7 @@ export function Top({ look, children }: { look: Look; children?: ComponentChildr
       </nav>
       {children}
       <span class="space" />
+      <TokenButton />
       <a href="api/" class="quiet">API</a>
       <button type="button" class="quiet" onClick={look.toggle} aria-label={look.mode === "dark" ? "Light colours" : "Dark colours"}>{look.mode === "dark" ? "☀" : "☾"}</button>
     </header>
@@ -78,18 +86,16 @@ interface PageProps {
   children?: ComponentChildren;
 }
 
-// Whether a page was shown before. The focus moves to a page that replaces another one, so that
-// screen readers say where the user is.
-let shown = false;
+// Whether the user went from one page to another. The focus then moves to the new page, so that screen
+// readers say where the user is. The first page leaves it where the browser has it.
+let moved = false;
+addEventListener("popstate", () => { moved = true; });
 
 /** Page is the frame of a page other than Explore. */
 export function Page({ look, title, state, top, children }: PageProps) {
   const main = useRef<HTMLElement>(null);
   useLayoutEffect(() => { document.title = title === "Varve" ? title : `${title} – Varve`; }, [title]);
-  useEffect(() => {
-    if (shown) main.current!.focus();
-    shown = true;
-  }, []);
+  useEffect(() => { if (moved) main.current!.focus(); }, []);
   return (
     <div class="page" data-state={state}>
       <Top look={look}>{top}</Top>

@@ -26,8 +26,8 @@ export function Toolbar({ state, range, now, onState, onZoom, onShare, onExport,
   return (
     <div class="toolbar" role="toolbar" aria-label="Time range">
       <div class="group">
-        <button type="button" title="Earlier view (Alt+←)" aria-label="Previous view" onClick={() => history.back()}>↶</button>
-        <button type="button" title="Later view (Alt+→)" aria-label="Next view" onClick={() => history.forward()}>↷</button>
+        <button type="button" title="Previous view (Alt+←)" aria-label="Previous view" onClick={() => history.back()}>↶</button>
+        <button type="button" title="Next view (Alt+→)" aria-label="Next view" onClick={() => history.forward()}>↷</button>
       </div>
       <div class="group quick">
         {quick.map(([label, from]) => (
@@ -111,8 +111,14 @@ function Menu({ disabled, onExport }: { disabled: boolean; onExport: Props["onEx
     onExport(what);
   };
   if (disabled) return <button type="button" disabled>Export</button>;
+  const close = (e: KeyboardEvent) => {
+    if (e.key !== "Escape" || !details.current!.open) return;
+    e.stopPropagation(); // Escape closes one thing at a time
+    details.current!.open = false;
+    details.current!.querySelector("summary")!.focus();
+  };
   return (
-    <details class="menu" ref={details}>
+    <details class="menu" ref={details} onKeyDown={close}>
       <summary>Export</summary>
       <div>
         <button type="button" data-export="csv" onClick={() => run("csv")}>CSV <small>all samples in view</small></button>

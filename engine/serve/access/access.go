@@ -114,6 +114,9 @@ var errTooManyWait = fmt.Errorf("%w: too many tokens are being checked", errUnav
 // Restricts reports whether somebody may not read something.
 func (a *Access) Restricts() bool { return !a.rules.open() }
 
+// TakesTokens reports whether a token can identify a client.
+func (a *Access) TakesTokens() bool { return len(a.bearers) > 0 }
+
 // Problems returns problems that need attention, such as a file of tokens that is gone.
 func (a *Access) Problems() (all []string) {
 	for _, f := range a.files {

@@ -18,6 +18,7 @@ type channel struct {
 	Since           string            `json:"since,omitempty"`
 	Cause           string            `json:"cause,omitempty"`
 	Host            string            `json:"host,omitempty"`
+	Engine          string            `json:"engine,omitempty"`
 	Type            string            `json:"type,omitempty"`
 	Count           int               `json:"count,omitempty"`
 	Sampling        string            `json:"sampling"`
@@ -73,7 +74,7 @@ type lastSample struct {
 
 func newChannel(s *capture.Status) channel {
 	c := channel{
-		PV: s.PV, Group: s.Group, Provider: s.Provider.String(), State: s.State.String(), Cause: s.Cause, Host: s.Host, Count: s.Count,
+		PV: s.PV, Group: s.Group, Provider: s.Provider.String(), State: s.State.String(), Cause: s.Cause, Host: s.Host, Engine: s.Engine, Count: s.Count,
 		Sampling: s.Sampling, Retention: newRetention(s.Retention), Rate: s.Rate, Connects: s.Connects, LostConnections: s.LostConnections,
 		Received: s.Received, Stored: s.Stored, Pending: pending(s), Dropped: drops(&s.Dropped), Suspected: s.Suspected, Metadata: newMetadata(s.Metadata),
 		Missing: s.Missing, NoData: noDataNow(s),

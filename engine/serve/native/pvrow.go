@@ -19,6 +19,7 @@ type pvRow struct {
 	Since    string `json:"since,omitempty"`
 	Cause    string `json:"cause,omitempty"`
 	Host     string `json:"host,omitempty"`
+	Engine   string `json:"engine,omitempty"`
 	Type     string `json:"type,omitempty"`
 	Units    string `json:"units,omitempty"`
 	// Rate is in samples/s, and Storage in bytes/s before compression.
@@ -36,7 +37,7 @@ type pvRow struct {
 func newRow(s *capture.Status) pvRow {
 	c := newChannel(s)
 	row := pvRow{
-		PV: c.PV, Group: c.Group, Provider: c.Provider, State: c.State, Silent: s.Silent, Since: c.Since, Cause: c.Cause, Host: c.Host, Type: c.Type,
+		PV: c.PV, Group: c.Group, Provider: c.Provider, State: c.State, Silent: s.Silent, Since: c.Since, Cause: c.Cause, Host: c.Host, Engine: c.Engine, Type: c.Type,
 		Rate: c.Rate, Storage: s.StorageRate(), Received: c.Received, Stored: c.Stored, Dropped: dropped(s), LostConnections: c.LostConnections, Last: c.Last,
 	}
 	if row.Last != nil && len(row.Last.Value) > maxValue {
@@ -64,7 +65,7 @@ func rowSchema() openapi.Schema {
 	return openapi.Object(members{
 		"pv": openapi.String(""), "group": openapi.String(""), "provider": openapi.String(""), "state": openapi.Enum("", states()...),
 		"silent?": openapi.Schema{"type": "boolean", "description": "The PV is connected, but sends no values."},
-		"since?":  openapi.Timestamp("When the state began."), "cause?": openapi.String("Why no samples arrive."), "host?": openapi.String("The IOC."), "type?": openapi.String(""), "units?": openapi.String(""),
+		"since?":  openapi.Timestamp("When the state began."), "cause?": openapi.String("Why no samples arrive."), "host?": openapi.String("The IOC."), "engine?": openapi.String("The engine that captures the PV, if a retrieval pod answers."), "type?": openapi.String(""), "units?": openapi.String(""),
 		"rate": openapi.Number("Samples per second."), "storage": openapi.Number("Bytes per second before compression, estimated."),
 		"received": count, "stored": count, "dropped": count, "lostConnections": count, "label?": openapi.String("The state of an enumeration."),
 		"last?": openapi.Object(members{

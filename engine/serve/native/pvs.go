@@ -40,6 +40,8 @@ func tableOrder(name string, reversed bool) order {
 	switch {
 	case name == "storage":
 		by = func(a, b *capture.Status) int { return cmp.Compare(b.StorageRate(), a.StorageRate()) }
+	case name == "engine":
+		by = func(a, b *capture.Status) int { return cmp.Compare(a.Engine, b.Engine) }
 	case name == "name" && !reversed:
 		return nil
 	case name == "name":
@@ -134,18 +136,18 @@ func (h *Handler) readTable(ctx context.Context, passes func(s *capture.Status) 
 	return t
 }
 
-// tableFilter returns the filter for the parameters pv, state, group, cause and only.
+// tableFilter returns the filter for the parameters pv, state, group, engine, cause and only.
 func tableFilter(q *openapi.Query) (func(s *capture.Status) bool, error) {
 	match, err := matcher(q)
-	state, group, cause, only := q.Get("state"), q.Get("group"), strings.ToLower(q.Get("cause")), selections[q.Get("only")]
+	state, group, engine, cause, only := q.Get("state"), q.Get("group"), q.Get("engine"), strings.ToLower(q.Get("cause")), selections[q.Get("only")]
 	return func(s *capture.Status) bool {
-		return match(s.PV) && passesFilter(state, s.State.String()) && passesFilter(group, s.Group) &&
+		return match(s.PV) && passesFilter(state, s.State.String()) && passesFilter(group, s.Group) && passesFilter(engine, s.Engine) &&
 			(cause == "" || strings.Contains(strings.ToLower(s.Cause), cause)) && (only == nil || only(s))
 	}, err
 }
 
 // tableSorts are the values of the parameter sort.
-func tableSorts() []string { return append([]string{"name", "storage"}, Orders...) }
+func tableSorts() []string { return append([]string{"name", "engine", "storage"}, Orders...) }
 
 func selectionNames() (names []string) {
 	for name := range selections {
@@ -166,9 +168,10 @@ func pvCall() call {
 			{Name: "pv", Description: "A pattern of names, with * and ?.", Example: "SR01-VA:*"},
 			{Name: "state", Kind: openapi.Choice, Choices: states(), Description: "Only PVs in this state."},
 			{Name: "group", Description: "Only PVs of this group.", Example: "lab/vacuum"},
+			{Name: "engine", Description: "Only PVs that this engine captures. Only retrieval pods know the engines.", Example: "main-engine-0"},
 			{Name: "cause", Description: "Only PVs whose cause contains this text, in upper or lower case.", Example: "refused"},
 			{Name: "only", Kind: openapi.Choice, Choices: selectionNames(), Description: "Only PVs that never connected, are silent, dropped samples, lost connections, or have arrays."},
-			{Name: "sort", Kind: openapi.Choice, Choices: tableSorts(), Default: "name", Description: "The order. The largest numbers, the latest changes of state, and the oldest samples come first."},
+			{Name: "sort", Kind: openapi.Choice, Choices: tableSorts(), Default: "name", Description: "The order. The largest numbers, the latest changes of state, and the oldest samples come first; names of engines are in the order of letters."},
 			{Name: "order", Kind: openapi.Choice, Choices: []string{"normal", "reversed"}, Default: "normal", Description: "Whether the order is reversed."},
 			{Name: "offset", Kind: openapi.Integer, Min: 0, Max: 100_000_000, Default: "0", Description: "How many PVs come before the page."},
 			{Name: "after", Description: "Begin after this name instead, in the order of names.", Example: "SR:I"},

@@ -87,7 +87,7 @@ func channelSchemas() map[string]openapi.Schema {
 		"Names": openapi.Object(members{"names": openapi.List(openapi.String("")), "next?": openapi.String("The value of after for the next page.")}),
 		"Channel": openapi.Object(members{
 			"pv": openapi.String(""), "group": openapi.String(""), "provider": openapi.String(""), "state": openapi.Enum("", states()...), "since?": openapi.Timestamp(""), "cause?": openapi.String(""),
-			"host?": openapi.String(""), "type?": openapi.String(""), "count?": openapi.Whole("The number of elements."), "sampling": openapi.String(""),
+			"host?": openapi.String(""), "engine?": openapi.String("The engine that captures the PV, if a retrieval pod answers."), "type?": openapi.String(""), "count?": openapi.Whole("The number of elements."), "sampling": openapi.String(""),
 			"retention": openapi.Object(members{
 				"raw": openapi.String(""), "rollups?": openapi.List(openapi.Object(members{"every": openapi.String(""), "keep": openapi.String("")})),
 			}),

@@ -98,3 +98,10 @@ func (s *hidingStore) DropBucket(ctx context.Context, pv string, b store.Bucket,
 func (s *hidingStore) Describe(ctx context.Context) (store.Description, error) {
 	return store.Describe(ctx, s.Store)
 }
+
+// DescribePV implements store.Describer.
+func (s *hidingStore) DescribePV(ctx context.Context, pv string, now int64) (store.PVDescription, error) {
+	name, hidden := nameFor(ctx, pv)
+	d, err := store.DescribePV(ctx, s.Store, name, now)
+	return d, hide(err, hidden)
+}

@@ -247,7 +247,7 @@ function ForecastOf({ a }: { a: State }) {
             {f.limit && f.limitBytes !== undefined && (f.reachedInDays !== undefined
               ? <strong>The archive reaches {f.limit}, {bytes(f.limitBytes)}, in {days(f.reachedInDays)}.</strong>
               : `The archive does not reach ${f.limit}, ${bytes(f.limitBytes)}, within ten years.`)}
-            {f.settlesAtBytes !== undefined && ` It stops to grow at ${bytes(f.settlesAtBytes)}.`}
+            {f.settlesAtBytes !== undefined && ` It stops growing at ${bytes(f.settlesAtBytes)}.`}
             <small> Measured on {plural(f.measuredPVs, "PV")}; rollups are not counted.</small>
           </p>
           <table>
@@ -272,7 +272,7 @@ function LossTable({ l, utc }: { l: Losses; utc: boolean }) {
       {l.causes.length === 0 ? <p class="fine">{l.complete && <span aria-hidden="true">✔ </span>}No losses are marked for {plural(l.read, "PV")}.</p> : (
         <div class="scroll" tabIndex={0} role="region" aria-labelledby="losses">
           <table>
-            <thead><tr><th>Cause</th><th class="n">Samples</th><th class="n">Losses</th><th class="n">PVs</th><th>First and last</th><th>Most affected</th></tr></thead>
+            <thead><tr><th>Cause</th><th class="n">Samples</th><th class="n">Marks</th><th class="n">PVs</th><th>First and last</th><th>Most affected</th></tr></thead>
             <tbody>{l.causes.map((c) => (
               <tr key={c.cause} data-cause={c.cause}>
                 <td class="wide"><strong>{c.cause}</strong><br />{c.meaning}<br /><span class="dim">What to do: </span>{c.advice}</td>

@@ -113,6 +113,8 @@ function One({ look, group, form }: { look: Look; group: string; form: string })
   );
 }
 
+const PVs = ({ n }: { n: number }) => <>{count(n)} <small>{n === 1 ? "PV" : "PVs"}</small></>;
+
 function Channels({ g }: { g: Detail }) {
   const c = g.channels;
   return (
@@ -121,11 +123,11 @@ function Channels({ g }: { g: Detail }) {
       {!c ? <p class="dim">No PV is captured for this group.</p> : (
         <>
           <dl class="tiles">
-            <div><dt>All</dt><dd><a href={href("pvs", { group: g.group })} onClick={follow}>{count(c.channels)} <small>PVs</small></a></dd></div>
+            <div><dt>All</dt><dd><a href={href("pvs", { group: g.group })} onClick={follow}><PVs n={c.channels} /></a></dd></div>
             {states.map(([s, text]) => (c.states[s] || s === "connected") && (
-              <div key={s} data-state-of={s}><dt>{text}</dt><dd><a href={href("pvs", { group: g.group, state: s })} onClick={follow}>{count(c.states[s] ?? 0)} <small>PVs</small></a></dd></div>
+              <div key={s} data-state-of={s}><dt>{text}</dt><dd><a href={href("pvs", { group: g.group, state: s })} onClick={follow}><PVs n={c.states[s] ?? 0} /></a></dd></div>
             ))}
-            {c.silent > 0 && <div data-state-of="silent"><dt>connected, without a value</dt><dd>{count(c.silent)} <small>PVs</small></dd></div>}
+            {c.silent > 0 && <div data-state-of="silent"><dt>silent</dt><dd><a href={href("pvs", { group: g.group, only: "silent" })} onClick={follow}><PVs n={c.silent} /></a></dd></div>}
             <div><dt>Samples</dt><dd>{rate(c.samplesPerSecond)}</dd></div>
           </dl>
           {c.worst && (

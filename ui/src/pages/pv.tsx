@@ -14,6 +14,7 @@ import type { Look } from "../theme";
 import { clock } from "../time";
 import { Losses, Settings, StateOf, type Channel } from "./pvstate";
 import { HistoryTable, type History } from "./pvhistory";
+import { StorageOf, type Storage } from "./pvstorage";
 
 interface Answers {
   key: string;
@@ -21,6 +22,7 @@ interface Answers {
   notCaptured?: string;
   gaps?: Gaps;
   history?: History;
+  storage?: Storage;
   error?: string;
 }
 
@@ -32,17 +34,18 @@ const message = (err: unknown) => (err as Error).message;
 async function readAll(pv: string, r: Range, signal: AbortSignal): Promise<Omit<Answers, "key">> {
   const path = "channels/" + pv.split("/").map(encodeURIComponent).join("/");
   const span = new URLSearchParams({ pv, ...absolute(r) });
-  const channel = getJSON<Channel>(path, new URLSearchParams(), signal).then(
+  const channel = getJSON<Channel>(path, new URLSearchParams(), { signal }).then(
     (c) => ({ channel: c }),
     (err: unknown) => {
       if (err instanceof ApiError && err.status === 404) return { notCaptured: err.message };
       throw err;
     });
-  const [c, gaps, history] = await Promise.all([
-    channel, known(readGaps(pv, r.lo, r.hi, signal)), known(getJSON<History>("metadata", span, signal)),
+  const [c, gaps, history, storage] = await Promise.all([
+    channel, known(readGaps(pv, r.lo, r.hi, signal)), known(getJSON<History>("metadata", span, { signal })),
+    getJSON<Storage>("storage", new URLSearchParams({ pv }), { signal }).catch((err: unknown): Storage => ({ parts: [], missing: err instanceof ApiError && err.status === 404 ? undefined : message(err) })),
   ]);
   if ("notCaptured" in c && "unknown" in gaps) return { error: gaps.unknown };
-  return { ...c, gaps: "unknown" in gaps ? { gaps: [], losses: [] } : gaps, history: "unknown" in history ? { history: [] } : history };
+  return { ...c, gaps: "unknown" in gaps ? { gaps: [], losses: [] } : gaps, history: "unknown" in history ? { history: [] } : history, storage };
 }
 
 /** known returns why the archive knows nothing of a PV. A PV may be captured but never have connected. */
@@ -103,6 +106,7 @@ export default function PV({ look }: { look: Look }) {
             {list.length === 0 && <p class="dim">There are none in this range.</p>}
             <GapList traces={traces} range={range} utc={false} leftOut={leftOut} onShow={plot} />
           </section>
+          <StorageOf storage={a.storage!} />
           {a.channel && <Losses channel={a.channel} />}
           {a.channel && <Settings channel={a.channel} />}
           <HistoryTable history={a.history!} />

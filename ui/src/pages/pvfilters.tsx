@@ -19,7 +19,7 @@ const reports: [string, Query][] = [
 ];
 
 /** Filters are the saved filters as links, and the fields. A field changes the URL when it rests. */
-export function Filters({ q, onChange }: { q: URLSearchParams; onChange: (part: Record<string, string>, replace?: boolean) => void }) {
+export function Filters({ q, engines, onChange }: { q: URLSearchParams; engines: boolean; onChange: (part: Record<string, string>, replace?: boolean) => void }) {
   const here = href("pvs", Object.fromEntries(q));
   return (
     <>
@@ -35,6 +35,7 @@ export function Filters({ q, onChange }: { q: URLSearchParams; onChange: (part: 
           {states.map((s) => <option key={s} value={s}>{s || "any"}</option>)}
         </select></label>
         <Field label="Group" value={q.get("group") ?? ""} hint="namespace/name" onChange={(group) => onChange({ group }, true)} />
+        {(engines || q.get("engine")) && <Field label="Engine" value={q.get("engine") ?? ""} hint="its whole name" onChange={(engine) => onChange({ engine }, true)} />}
         <Field label="Cause" value={q.get("cause") ?? ""} hint="a part of the text" onChange={(cause) => onChange({ cause }, true)} />
       </form>
     </>

@@ -11,11 +11,14 @@ export interface Column {
   right?: boolean;
 }
 
-export const columns: Column[] = [
+const all: Column[] = [
   { title: "PV", sort: "name" }, { title: "State" }, { title: "Since", sort: "since" }, { title: "Cause" }, { title: "Last value", right: true },
   { title: "Last time", sort: "last" }, { title: "Samples/s", sort: "rate", right: true }, { title: "Bytes/s", sort: "storage", right: true },
-  { title: "Dropped", sort: "dropped", right: true }, { title: "Lost con.", sort: "lostConnections", right: true }, { title: "Group" },
+  { title: "Dropped", sort: "dropped", right: true }, { title: "Lost con.", sort: "lostConnections", right: true }, { title: "Group" }, { title: "Engine", sort: "engine" },
 ];
+
+/** columnsOf returns the columns, with the one of engines if they are known. */
+export const columnsOf = (engines: boolean) => (engines ? all : all.slice(0, -1));
 
 const severities = ["NO_ALARM", "MINOR", "MAJOR", "INVALID"];
 const time = (text?: string) => (text ? clock(Date.parse(text), false) : "");
@@ -32,9 +35,9 @@ export function valueText(row: Row): string {
   return short(text) + (row.units ? ` ${row.units}` : "");
 }
 
-export function PVRow({ index, row, height, at, onFocus }: { index: number; row?: Row; height: number; at: boolean; onFocus: () => void }) {
+export function PVRow({ index, row, height, at, engines, onFocus }: { index: number; row?: Row; height: number; at: boolean; engines: boolean; onFocus: () => void }) {
   const style = { height: `${height}px` };
-  if (!row) return <tr aria-rowindex={index + 2} style={style}><td colSpan={columns.length} class="dim">…</td></tr>;
+  if (!row) return <tr aria-rowindex={index + 2} style={style}><td colSpan={all.length} class="dim">…</td></tr>;
   const severity = severities.indexOf(row.last?.severity ?? "");
   return (
     <tr aria-rowindex={index + 2} style={style} class={at ? "at" : ""} data-pv={row.pv} data-state={row.state}>
@@ -49,6 +52,7 @@ export function PVRow({ index, row, height, at, onFocus }: { index: number; row?
       <td class="right">{row.dropped}</td>
       <td class="right">{row.lostConnections}</td>
       <td><a href={href("pvs", { group: row.group })} onClick={follow} tabIndex={-1} title={`Only PVs of ${row.group}`}>{row.group}</a></td>
+      {engines && <td>{row.engine && <a href={href("pvs", { engine: row.engine })} onClick={follow} tabIndex={-1} title={`Only PVs of ${row.engine}`}>{row.engine}</a>}</td>}
     </tr>
   );
 }

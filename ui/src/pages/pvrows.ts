@@ -11,6 +11,7 @@ export interface Row {
   since?: string;
   cause?: string;
   host?: string;
+  engine?: string;
   units?: string;
   rate: number;
   storage: number;
@@ -30,7 +31,10 @@ export interface Counts {
 /** chunk is how many rows a request reads, and maxChunks how many requests' rows the page keeps. */
 export const chunk = 100;
 const maxChunks = 50;
-const keys = ["pv", "state", "group", "cause", "only", "sort", "order"];
+const keys = ["pv", "state", "group", "engine", "cause", "only", "sort", "order"];
+
+// Whether the archive says which engine captures a PV. One without a cluster does not.
+let namesEngines = false;
 
 /** filterOf returns the parameters of a request for the state of the page. */
 export function filterOf(q: URLSearchParams): string {
@@ -51,9 +55,10 @@ export function useRows(filter: string) {
     const q = new URLSearchParams(filter);
     q.set("offset", String(i * chunk));
     q.set("limit", String(chunk));
-    getJSON<Counts & { pvs: Row[] }>("pvs", q, store.abort.signal)
+    getJSON<Counts & { pvs: Row[] }>("pvs", q, { signal: store.abort.signal })
       .then(({ pvs, ...counts }) => {
         store.chunks.set(i, pvs);
+        namesEngines ||= pvs.some((row) => row.engine);
         if (store.chunks.size > maxChunks) store.chunks.delete(store.chunks.keys().next().value!);
         setState({ filter, counts });
       })
@@ -76,6 +81,7 @@ export function useRows(filter: string) {
   return useMemo(() => ({
     counts: current.counts,
     error: current.error,
+    engines: namesEngines,
     row: (i: number) => store.chunks.get(Math.floor(i / chunk))?.[i % chunk],
     /** want reads the rows in [from, to) that the page does not have. */
     want: (from: number, to: number) => {

@@ -9,7 +9,7 @@ import { Page } from "../shell";
 import type { Look } from "../theme";
 import { chunk, filterOf, useRows } from "./pvrows";
 import { Filters } from "./pvfilters";
-import { columns, PVRow } from "./pvrow";
+import { columnsOf, PVRow } from "./pvrow";
 
 // Browsers limit the height of an element. Above this height the table is scaled.
 const maxHeight = 10_000_000;
@@ -24,7 +24,7 @@ export default function PVs({ look }: { look: Look }) {
   const state = rows.error ? "failed" : rows.counts ? "ready" : "loading";
   return (
     <Page look={look} title="PVs" state={state}>
-      <Filters q={q} onChange={change} />
+      <Filters q={q} engines={rows.engines} onChange={change} />
       {rows.error && <p class="banner" role="alert">{rows.error}</p>}
       {rows.counts?.incomplete && <p class="banner" role="status">PVs are missing: {rows.counts.incomplete}</p>}
       <Summary rows={rows} />
@@ -92,7 +92,7 @@ function Table({ rows, sort, reversed, onChange }: TableProps) {
   };
   const shown = [];
   for (let i = first; i < Math.min(count, first + inView); i++) {
-    shown.push(<PVRow key={i} index={i} row={rows.row(i)} height={row} at={i === at} onFocus={() => setAt(i)} />);
+    shown.push(<PVRow key={i} index={i} row={rows.row(i)} height={row} at={i === at} engines={rows.engines} onFocus={() => setAt(i)} />);
   }
   return (
     <div class="pvs" ref={box} style={{ height: `${(inView + 1) * row + 4}px` }} onScroll={scrolled} onKeyDown={keys} tabIndex={-1} data-first={first} data-chunk={chunk}>
@@ -100,7 +100,7 @@ function Table({ rows, sort, reversed, onChange }: TableProps) {
         <table aria-rowcount={count + 1} style={{ height: "auto" }}>
           <thead>
             <tr aria-rowindex={1} style={{ height: `${row}px` }}>
-              {columns.map((c) => (
+              {columnsOf(rows.engines).map((c) => (
                 <th scope="col" key={c.title} class={c.right ? "right" : ""} aria-sort={c.sort === sort ? (reversed ? "descending" : "ascending") : undefined}>
                   {c.sort ? <button type="button" class="link" onClick={() => header(c.sort)}>{c.title}{c.sort === sort ? (reversed ? " ▲" : " ▼") : ""}</button> : c.title}
                 </th>

@@ -11,6 +11,7 @@ export interface Channel {
   since?: string;
   cause?: string;
   host?: string;
+  engine?: string;
   type?: string;
   count?: number;
   sampling: string;
@@ -34,6 +35,8 @@ const valueOf = (v: unknown) => {
   return text.length > 300 ? text.slice(0, 300) + "…" : text;
 };
 
+const protocols: Record<string, string> = { ca: "Channel Access", pva: "pvAccess" };
+
 type Fact = [string, string | number | undefined];
 
 function Facts({ facts }: { facts: Fact[] }) {
@@ -47,7 +50,7 @@ export function StateOf({ channel: c, notCaptured }: { channel?: Channel; notCap
       {notCaptured && <p>Not captured: {notCaptured}.</p>}
       {c && (
         <Facts facts={[
-          ["State", c.state], ["Since", c.since && time(c.since)], ["Cause", c.cause], ["IOC", c.host], ["Protocol", c.provider],
+          ["State", c.state], ["Since", c.since && time(c.since)], ["Cause", c.cause], ["IOC", c.host], ["Engine", c.engine], ["Protocol", protocols[c.provider] ?? c.provider],
           ["Type", c.type && (c.count && c.count > 1 ? `${c.type}, ${c.count} elements` : c.type)],
           ["Last value", c.last && `${valueOf(c.last.value)} (${c.last.severity}, ${c.last.status})`], ["Last time", c.last && time(c.last.time)],
           ["Samples/s", Number(c.rate.toPrecision(3))], ["Connections", c.connects], ["Lost connections", c.lostConnections],
