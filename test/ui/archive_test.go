@@ -100,11 +100,17 @@ func (a *archive) put(pv string, run *sample.Run) {
 
 func (a *archive) metadata(pv string, m sample.Metadata) {
 	a.t.Helper()
+	a.metadataFrom(pv, -1, m)
+}
+
+// metadataFrom stores what holds from a time on, in s after begin.
+func (a *archive) metadataFrom(pv string, from int64, m sample.Metadata) {
+	a.t.Helper()
 	nan := math.NaN()
 	if m.Limits() == [8]float64{} {
 		m.SetLimits([8]float64{nan, nan, nan, nan, nan, nan, nan, nan})
 	}
-	a.check(a.store.PutMetadata(context.Background(), store.PVMetadata{PV: pv, Time: begin - second, Metadata: m}))
+	a.check(a.store.PutMetadata(context.Background(), store.PVMetadata{PV: pv, Time: begin + from*second, Metadata: m}))
 }
 
 func (a *archive) mark(pv string, m sample.Mark) {

@@ -59,11 +59,7 @@ func open(t *testing.T, url string) *page {
 		chromedp.WindowSize(1280, 720), chromedp.Flag("lang", "en-GB"), chromedp.Env("TZ=Europe/Berlin"), chromedp.WSURLReadTimeout(patience))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(func(format string, args ...any) {
-		if text := fmt.Sprintf(format, args...); !strings.Contains(text, "unhandled") { // events that chromedp does not know
-			fmt.Fprintln(os.Stderr, text)
-		}
-	}))
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(logUnknown))
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 2*patience)
 	t.Cleanup(cancel)
@@ -74,6 +70,14 @@ func open(t *testing.T, url string) *page {
 		browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(p.downloads).WithEventsEnabled(true),
 		chromedp.Navigate(url))
 	return p
+}
+
+// logUnknown logs an error of the browser's driver, which does not know the events of windows that a
+// button opens.
+func logUnknown(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !strings.Contains(text, "EventTopLayerElementsUpdated") {
+		_, _ = fmt.Fprintln(os.Stderr, text)
+	}
 }
 
 // watch collects problems of the page.

@@ -4,67 +4,28 @@
 //    ▲                                                                            │
 //    └────────────────────── format ◀── zoom, pan, add, remove ◀──────────────────┘
 
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { request, serverOffset } from "./api";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { serverOffset } from "./api";
+import { ChangeList } from "./changes";
 import { usePlot } from "./data";
 import type { Trace } from "./draw";
 import { download, fileName, isText, picture, samplesURL, textFor, type Export } from "./export";
 import { breaks } from "./gaps";
 import { GapList, inView, Note } from "./gaplist";
-import { Lane } from "./lane";
+import { useKeys } from "./keys";
+import { LaneRow, own } from "./lanerow";
+import { group } from "./lanes";
+import { useLimits } from "./limits";
 import { Search } from "./search";
-import { ChangeList } from "./changes";
 import { Selection } from "./selection";
-import { absolute, formatState, isLive, maxPVs, parseState, resolve, type Range, type State } from "./state";
+import { copy, fetchFile } from "./share";
+import { absolute, formatState, isLive, maxPVs, resolve, type Range } from "./state";
 import { Top } from "./shell";
 import type { Look } from "./theme";
 import { clock, zoneName } from "./time";
 import { Toolbar } from "./toolbar";
-import { Values } from "./values";
-
-interface LaneOf {
-  id: string;
-  unit: string;
-  traces: Trace[];
-}
-
-/** useURL keeps the state in the URL. replace changes the current entry of the history. */
-function useURL(): [State, (s: Partial<State>, replace?: boolean) => void] {
-  const [state, setState] = useState(() => parseState(location.search));
-  useEffect(() => {
-    const back = () => setState(parseState(location.search));
-    addEventListener("popstate", back);
-    return () => removeEventListener("popstate", back);
-  }, []);
-  const change = useCallback((part: Partial<State>, replace = false) => {
-    const next = { ...parseState(location.search), ...part };
-    const search = formatState(next);
-    if (search === location.search) return;
-    history[replace ? "replaceState" : "pushState"](null, "", search);
-    setState(next);
-  }, []);
-  return [state, change];
-}
-
-/** laneOf returns the lane of a trace: PVs with one unit share it, except those that are plotted alone. */
-function laneOf(t: Trace, alone: string[]): { id: string; unit: string } {
-  const s = t.series;
-  if (!s) return { id: "?", unit: "…" };
-  if (s.kind !== "number") return { id: `${s.kind} ${t.pv}`, unit: s.kind === "enum" ? "state" : s.kind === "text" ? "text" : (s.type ?? "array") };
-  const unit = s.metadata?.units ?? "";
-  return { id: alone.includes(t.pv) ? `${unit} ${t.pv}` : unit, unit };
-}
-
-function group(traces: Trace[], alone: string[]): LaneOf[] {
-  const lanes = new Map<string, LaneOf>();
-  for (const t of traces) {
-    const { id, unit } = laneOf(t, alone);
-    const lane = lanes.get(id) ?? { id, unit, traces: [] };
-    lane.traces.push(t);
-    lanes.set(id, lane);
-  }
-  return [...lanes.values()];
-}
+import { pvsOf, sourceOf } from "./traces";
+import { useURL } from "./url";
 
 /** useSize returns the size of the window, for the sizes of the lanes. */
 function useSize(): [number, number] {
@@ -102,11 +63,18 @@ export function App({ look }: { look: Look }) {
   const points = known ? Math.min(4000, Math.max(100, Math.round((plotWidth - 100) / 200) * 200)) : 0;
   const plot = usePlot(state.pvs, range, points, live, setNow);
 
+  const limits = useLimits(state.limits, range, live);
+
   const traces: Trace[] = state.pvs.map((pv, i) => {
     const d = plot.data.get(pv);
-    return { pv, color: theme.traces[i % theme.traces.length], series: d?.series, breaks: breaks(d?.gaps, now ?? Date.now()) };
+    const known = limits.get(pv);
+    return {
+      pv, color: theme.traces[i % theme.traces.length], series: d?.series, breaks: breaks(d?.gaps, now ?? Date.now(), sourceOf(pv).shift),
+      limits: state.limits.includes(pv) && Array.isArray(known) ? known : undefined,
+    };
   });
-  const lanes = group(traces, state.alone);
+  const lanes = group(traces, state);
+  const unknown = state.limits.flatMap((pv) => (typeof limits.get(pv) === "string" ? [`The alarm limits of ${pv} cannot be read: ${limits.get(pv)}`] : []));
   const gaps = traces.some((t) => t.breaks.some((b) => inView(b, range)));
   const laneHeight = Math.max(130, Math.min(900, Math.floor((height - (gaps ? 320 : 160) - (state.window ? 150 : 0) - 34) / Math.max(1, lanes.length))));
 
@@ -134,11 +102,11 @@ export function App({ look }: { look: Look }) {
   };
   const share = () => copy(new URL(formatState({ ...state, ...absolute(range) }), document.baseURI).href, "The link", setMessage);
   const save = (what: Export) => {
-    if (isText(what)) return copy(textFor(what, state.pvs, range), "The text", setMessage);
+    if (isText(what)) return copy(textFor(what, pvsOf(state.pvs), range), "The text", setMessage);
     if (what === "png") {
       return void picture(lanes, range, state.utc, theme).then((b) => download(b, fileName(range, "png"))).catch((e: Error) => setMessage(e.message));
     }
-    void fetchFile(samplesURL(state.pvs, range, what), fileName(range, what), setMessage);
+    void fetchFile(samplesURL(pvsOf(state.pvs), range, what), fileName(range, what), setMessage);
   };
 
   const leftOut = state.pvs.flatMap((pv) => {
@@ -156,29 +124,22 @@ export function App({ look }: { look: Look }) {
       <Top look={look}><Search plotted={state.pvs} onAdd={add} /></Top>
       <Toolbar state={state} range={range} now={now ?? Date.now()} onState={change} onZoom={zoom} onShare={share} onExport={save} empty={state.pvs.length === 0} />
       {plot.trouble && <p class="banner" role="status">{plot.trouble}</p>}
+      {unknown.map((text) => <p class="banner" role="status" key={text}>{text}</p>)}
       {message && <p class="banner" role="status">{message} <button type="button" onClick={() => setMessage("")}>Close</button></p>}
       <main aria-busy={status === "loading"}>
         {state.pvs.length === 0 && <Welcome />}
         {lanes.map((lane, i) => {
           const last = i === lanes.length - 1;
-          const h = laneHeight + (last ? 10 + 2 * theme.font : 0);
-          const log = state.log.includes(lane.id);
           return (
-            <div class="lane" key={lane.id}>
-              <Lane
-                id={lane.id} unit={lane.unit} traces={lane.traces} range={range} now={now ?? range.hi} utc={state.utc} log={log} theme={theme}
-                width={plotWidth} height={h} last={last} window={state.window} onZoom={zoom} onSelect={select} onPan={pan}
-                onCursor={(t, x, y, pv) => setCursor((c) => (t === undefined ? undefined : { t, x, y, pv: pv ?? (c?.t === t ? c.pv : undefined) }))}
-              />
-              <Values
-                unit={lane.unit} traces={lane.traces} data={plot.data} range={range} cursor={cursor?.t} utc={state.utc} log={log} height={h}
-                onLog={() => change({ log: log ? state.log.filter((k) => k !== lane.id) : [...state.log, lane.id] })}
-                onRemove={(pv) => change({ pvs: state.pvs.filter((p) => p !== pv), alone: state.alone.filter((p) => p !== pv) })}
-                alone={state.alone} onAlone={(pv) => change({ alone: state.alone.includes(pv) ? state.alone.filter((p) => p !== pv) : [...state.alone, pv] })}
-              />
-            </div>
+            <LaneRow
+              key={lane.id} lane={lane} lanes={lanes} state={state} data={plot.data} cursor={cursor?.t} change={change} say={setMessage}
+              range={range} now={now ?? range.hi} utc={state.utc} theme={theme} room={lanes.some((l) => l.axes.length > 1)}
+              width={plotWidth} height={laneHeight + (last ? 10 + 2 * theme.font : 0)} last={last} window={state.window} onZoom={zoom} onSelect={select} onPan={pan}
+              onCursor={(t, x, y, pv) => setCursor((c) => (t === undefined ? undefined : { t, x, y, pv: pv ?? (c?.t === t ? c.pv : undefined) }))}
+            />
           );
         })}
+        <div class="drop-own" data-drop={own}>Drop here for a plot of its own</div>
         {state.window && (
           <Selection
             traces={traces} window={state.window} utc={state.utc} changes={state.changes !== undefined} onClose={() => select()}
@@ -210,41 +171,4 @@ function Welcome() {
       <p>Search for a part of a name, and press Enter or click to plot a PV. PVs with the same unit share a plot.</p>
     </section>
   );
-}
-
-/** useKeys pans and zooms by keys. */
-function useKeys(range: Range, zoom: (r: Range) => void, select: (r?: Range) => void) {
-  useEffect(() => {
-    const key = (e: KeyboardEvent) => {
-      if (e.target instanceof HTMLInputElement || e.altKey || e.ctrlKey || e.metaKey) return;
-      const { lo, hi } = range;
-      const span = hi - lo;
-      if (e.key === "ArrowLeft") zoom({ lo: lo - span / 4, hi: hi - span / 4 });
-      else if (e.key === "ArrowRight") zoom({ lo: lo + span / 4, hi: hi + span / 4 });
-      else if (e.key === "+" || e.key === "=") zoom({ lo: lo + span / 4, hi: hi - span / 4 });
-      else if (e.key === "-") zoom({ lo: lo - span / 2, hi: hi + span / 2 });
-      else if (e.key === "s") select(range);
-      else if (e.key === "Escape") select();
-      else return;
-      e.preventDefault();
-    };
-    addEventListener("keydown", key);
-    return () => removeEventListener("keydown", key);
-  }, [range, zoom]);
-}
-
-/** copy copies a text, or shows it where the browser does not allow that. */
-function copy(text: string, what: string, say: (text: string) => void) {
-  if (!navigator.clipboard) return say(`${what} to copy: ${text}`);
-  navigator.clipboard.writeText(text).then(() => say(`${what} was copied: ${text}`), () => say(`${what} to copy: ${text}`));
-}
-
-/** fetchFile saves an answer of the archive, or says why it cannot. */
-async function fetchFile(path: string, name: string, say: (text: string) => void) {
-  try {
-    const res = await request(path);
-    download(await res.blob().catch(() => { throw new Error("The archive stopped answering, so there is no file."); }), name);
-  } catch (err) {
-    say((err as Error).message);
-  }
 }

@@ -4,8 +4,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, readGaps, readSeries, type Gaps } from "./api";
 import { extend, follow } from "./live";
-import { ms, type Series } from "./series";
+import { ms, shift as shiftSeries, type Series } from "./series";
 import type { Range } from "./state";
+import { sourceOf } from "./traces";
 
 export interface PVData {
   series?: Series;
@@ -32,6 +33,14 @@ export const maxSamples = 2000;
 
 const settle = 60; // ms without a change before a range is read
 
+/** readOne reads what a plot of a trace shows from lo to hi. */
+async function readOne(trace: string, lo: number, hi: number, points: number, signal: AbortSignal): Promise<{ series: Series; gaps: Gaps }> {
+  const { pv, shift } = sourceOf(trace);
+  const [series, gaps] = await Promise.all([readSeries(pv, lo - shift, hi - shift, points, maxSamples, signal), readGaps(pv, lo - shift, hi - shift, signal)]);
+  return { series: shift ? shiftSeries(series, shift, Math.min(hi, ms(series.now) + shift)) : series, gaps };
+}
+
+/** usePlot reads traces, and follows those without a shift while the plot is live. */
 export function usePlot(pvs: string[], range: Range, points: number, live: boolean, onNow: (ms: number) => void): Plot {
   const data = useRef(new Map<string, PVData>());
   const [, redraw] = useState(0);
@@ -57,12 +66,9 @@ export function usePlot(pvs: string[], range: Range, points: number, live: boole
     const one = async (pv: string) => {
       const old = data.current.get(pv);
       try {
-        const [series, gaps] = await Promise.all([
-          readSeries(pv, lo, hi, points, maxSamples, abort.signal),
-          readGaps(pv, lo, hi, abort.signal),
-        ]);
+        const { series, gaps } = await readOne(pv, lo, hi, points, abort.signal);
         data.current.set(pv, { series, gaps, lo, hi, want });
-        if (live) onNow(ms(series.now));
+        if (live && !series.shifted) onNow(ms(series.now));
       } catch (err) {
         if (abort.signal.aborted) return;
         const e = err as ApiError;
@@ -92,7 +98,7 @@ export function usePlot(pvs: string[], range: Range, points: number, live: boole
     const list = pvs.flatMap((pv) => {
       const d = data.current.get(pv);
       if (d) d.stream = following;
-      return d?.series ? [{ pv, series: d.series }] : [];
+      return d?.series && !d.series.shifted ? [{ pv, series: d.series }] : [];
     });
     if (list.length === 0) return;
     const every = Math.max(3000, (latest.current.hi - latest.current.lo) / 200);
@@ -108,7 +114,7 @@ export function usePlot(pvs: string[], range: Range, points: number, live: boole
       },
       now: (ns) => {
         onNow(ms(ns));
-        for (const d of data.current.values()) if (d.series) d.series.now = ns;
+        for (const d of data.current.values()) if (d.series && !d.series.shifted) d.series.now = ns;
         if (Date.now() - read > (bins ? every : Math.max(10_000, every))) setAgain((n) => n + 1);
       },
       reset: () => setAgain((n) => n + 1),

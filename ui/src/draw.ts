@@ -3,13 +3,19 @@
 
 import type uPlot from "uplot";
 import type { Break } from "./gaps";
+import { drawLimits, type Limit } from "./limits";
 import type { Series } from "./series";
 import { drawStates } from "./states";
 import { ms } from "./series";
 
 export interface Trace {
+  /** The PV, with its shift if it has one: see traces.ts. */
   pv: string;
   color: string;
+  /** The axis in its lane. */
+  axis?: number;
+  /** The alarm limits with their history, if they are drawn. */
+  limits?: Limit[];
   series?: Series;
   breaks: Break[];
 }
@@ -35,30 +41,35 @@ export interface Context {
   until: number;
 }
 
+/** scaleOf returns the name of an axis of a lane in uPlot. */
+export const scaleOf = (axis: number) => (axis === 1 ? "y2" : "y");
+
 /** draw draws traces. now is the server's time in ms. */
 export function draw(u: uPlot, traces: Trace[], theme: Theme, now: number, window?: { lo: number; hi: number }) {
   const { ctx, bbox: box } = u;
-  const c: Context = {
+  const contextOf = (t?: Trace): Context => ({
     ctx, box, px: devicePixelRatio,
     x: (t) => u.valToPos(t, "x", true),
-    y: (v) => u.valToPos(v, "y", true),
-    until: now,
-  };
+    y: (v) => u.valToPos(v, scaleOf(t?.axis ?? 0), true),
+    until: t?.series?.shifted ? ms(t.series.now) : now,
+  });
+  const c = contextOf();
+  const all = traces.map((t) => ({ t, c: contextOf(t), s: t.series }));
   ctx.save();
   ctx.beginPath();
   ctx.rect(box.left, box.top, box.width, box.height);
   ctx.clip();
   if (window) drawWindow(c, window, theme);
   traces.forEach((t, i) => drawBreaks(c, t, i, traces.length));
-  for (const t of traces) {
-    const s = t.series;
+  for (const { t, c } of all) if (t.limits) drawLimits(c, t.limits, theme);
+  for (const { t, c, s } of all) {
     if (!s) continue;
     if (s.kind === "enum") drawStates(c, t, s, theme);
     if (s.kind === "text" || s.kind === "other") drawEvents(c, t, s, theme);
     else if (s.mode === "bins") drawBins(c, t, s);
     else drawSamples(c, t, s);
   }
-  traces.forEach((t, i) => t.series && drawSeverity(c, t.series, i, theme));
+  all.forEach(({ c, s }, i) => s && drawSeverity(c, s, i, theme));
   ctx.restore();
 }
 

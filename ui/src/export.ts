@@ -1,7 +1,8 @@
 // Exports what a plot shows: the samples as CSV, Arrow or Parquet, the picture as PNG, and texts that
 // read the same samples elsewhere.
 
-import type { Theme, Trace } from "./draw";
+import type { Theme } from "./draw";
+import type { LaneOf } from "./lanes";
 import type { Range } from "./state";
 import { clock, zoneName } from "./time";
 import { url } from "./api";
@@ -40,7 +41,7 @@ export function textFor(what: Text, pvs: string[], r: Range): string {
 }
 
 /** picture draws all lanes with their names into a PNG. */
-export async function picture(lanes: { traces: Trace[]; unit: string }[], r: Range, utc: boolean, theme: Theme): Promise<Blob> {
+export async function picture(lanes: LaneOf[], r: Range, utc: boolean, theme: Theme): Promise<Blob> {
   const plots = [...document.querySelectorAll<HTMLCanvasElement>(".lane-plot canvas")];
   const px = devicePixelRatio;
   const line = 20 * px;
@@ -62,7 +63,8 @@ export async function picture(lanes: { traces: Trace[]; unit: string }[], r: Ran
       ctx.fillStyle = t.color;
       ctx.fillRect(16 * px, y + 5 * px, 14 * px, 10 * px);
       ctx.fillStyle = theme.text;
-      ctx.fillText(t.pv + (lanes[i].unit ? `  (${lanes[i].unit})` : ""), 38 * px, y + line / 2);
+      const unit = lanes[i].axes[t.axis ?? 0]?.unit;
+      ctx.fillText(t.pv + (unit ? `  (${unit})` : ""), 38 * px, y + line / 2);
       y += line;
     }
     ctx.drawImage(canvas, 0, y);

@@ -10,8 +10,9 @@ export interface Break {
   loss?: Loss;
 }
 
-/** breaks returns the gaps and losses of a PV in order of time. A gap without an end lasts until now. */
-export function breaks(g: Gaps | undefined, now: number): Break[] {
+/** breaks returns the gaps and losses of a PV in order of time. A gap without an end lasts until now.
+ * They are drawn later than they were by a shift in ms. */
+export function breaks(g: Gaps | undefined, now: number, shift = 0): Break[] {
   if (!g) return [];
   const list: Break[] = g.gaps.map((gap) => ({
     lo: gap.from ? Date.parse(gap.from) : -Infinity,
@@ -19,6 +20,10 @@ export function breaks(g: Gaps | undefined, now: number): Break[] {
     gap,
   }));
   for (const loss of g.losses) list.push({ lo: Date.parse(loss.from), hi: Date.parse(loss.to ?? loss.from), loss });
+  for (const b of list) {
+    b.lo += shift;
+    b.hi += shift;
+  }
   return list.sort((a, b) => a.lo - b.lo);
 }
 

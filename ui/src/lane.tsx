@@ -1,23 +1,24 @@
-// A lane: the plot of the PVs with one unit, beside their values.
+// The plot of a lane: one time axis, and one or two axes of values.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { draw, type Theme, type Trace } from "./draw";
+import { draw, scaleOf, type Theme } from "./draw";
+import type { AxisOf, LaneOf } from "./lanes";
+import { limitNames } from "./limits";
 import type { Range } from "./state";
 import { statistics } from "./series";
 
 export interface LaneProps {
-  id: string;
-  unit: string;
-  traces: Trace[];
+  lane: LaneOf;
   range: Range;
   now: number;
   utc: boolean;
-  log: boolean;
   theme: Theme;
   width: number;
   height: number;
   last: boolean;
+  /** Another lane has a second axis, so this one leaves room at its right. */
+  room: boolean;
   /** The selected window. */
   window?: Range;
   onZoom: (r: Range) => void;
@@ -39,28 +40,39 @@ const times: uPlot.Axis.Values = [
   [1, "{ss}.{fff}", date + " {HH}:{mm}", null, date + " {HH}:{mm}", null, "\n{HH}:{mm}", null, 1],
 ];
 
-/** limits returns the range of the y axis. */
-function limits(p: LaneProps): [number, number] {
+/** extent returns the range of an axis. */
+export function extent(a: AxisOf | undefined, range: Range): [number, number] {
+  if (a?.fixed) return a.fixed;
   let lo = Infinity;
   let hi = -Infinity;
-  for (const t of p.traces) {
+  for (const t of a?.traces ?? []) {
     if (!t.series) continue;
-    const s = statistics(t.series, t.breaks, p.range.lo, p.range.hi);
+    const s = statistics(t.series, t.breaks, range.lo, range.hi);
     if (s.min < lo) lo = s.min;
     if (s.max > hi) hi = s.max;
+    for (const l of t.limits ?? []) {
+      if (l.hi < range.lo || l.lo > range.hi) continue;
+      for (const name of limitNames) {
+        const v = l[name];
+        if (v === undefined || (a!.log && v <= 0)) continue;
+        lo = Math.min(lo, v);
+        hi = Math.max(hi, v);
+      }
+    }
     if (t.series.kind === "enum") {
       lo = Math.min(lo, 0);
       hi = Math.max(hi, (t.series.metadata?.labels?.length ?? 2) - 1);
     }
   }
+  if (a?.log) return lo > hi ? [1, 10] : [lo > 0 ? lo / 1.2 : 1e-3, hi > 0 ? Math.max(hi, 1e-3) * 1.2 : 1];
   if (lo > hi) return [0, 1];
-  if (p.log) return [lo > 0 ? lo / 1.2 : 1e-3, hi > 0 ? hi * 1.2 : 1];
   const margin = hi > lo ? (hi - lo) * 0.08 : Math.abs(hi) * 0.1 || 1;
   return [lo - margin, hi + margin];
 }
 
-const labelsOf = (p: LaneProps) => p.traces.find((t) => t.series?.kind === "enum")?.series?.metadata?.labels;
-const noAxis = (p: LaneProps) => p.traces.length > 0 && p.traces.every((t) => t.series?.kind === "text" || t.series?.kind === "other");
+const labelsOf = (p: LaneProps) => p.lane.traces.find((t) => t.series?.kind === "enum")?.series?.metadata?.labels;
+const noAxis = (p: LaneProps) => p.lane.traces.length > 0 && p.lane.traces.every((t) => t.series?.kind === "text" || t.series?.kind === "other");
+const axisSize = (p: LaneProps) => 7 * p.theme.font;
 
 function axes(get: () => LaneProps): uPlot.Axis[] {
   const p = get();
@@ -68,10 +80,10 @@ function axes(get: () => LaneProps): uPlot.Axis[] {
     stroke: p.theme.axis, font: `${p.theme.font}px system-ui, sans-serif`,
     grid: { stroke: p.theme.grid, width: 1 }, ticks: { stroke: p.theme.grid, width: 1, size: 5 },
   };
-  return [
+  const list: uPlot.Axis[] = [
     { ...common, size: p.last ? 18 + 2 * p.theme.font : 8, space: 7 * p.theme.font, values: p.last ? times : (_, splits) => splits.map(() => "") },
     {
-      ...common, size: 7 * p.theme.font, space: 3 * p.theme.font,
+      ...common, scale: "y", size: axisSize(p), space: 3 * p.theme.font,
       splits: labelsOf(p) && ((_u, _i, lo, hi) => labelsOf(get())!.map((_, i) => i).filter((i) => i >= lo && i <= hi)),
       values: (_, splits) => {
         const labels = labelsOf(get());
@@ -80,6 +92,13 @@ function axes(get: () => LaneProps): uPlot.Axis[] {
       },
     },
   ];
+  if (p.lane.axes.length > 1) {
+    list.push({
+      ...common, scale: "y2", side: 1, size: axisSize(p), space: 3 * p.theme.font, grid: { show: false },
+      values: (_, splits) => splits.map((v) => (v === null ? "" : format(v))),
+    });
+  }
+  return list;
 }
 
 const short = (text: string) => (text.length > 11 ? text.slice(0, 10) + "…" : text);
@@ -92,7 +111,7 @@ const format = (v: number) => {
 function options(get: () => LaneProps): uPlot.Options {
   const p = get();
   return {
-    width: p.width, height: p.height, ms: 1, legend: { show: false }, padding: [8, 26, 0, 0],
+    width: p.width, height: p.height, ms: 1, legend: { show: false }, padding: [8, p.lane.axes.length > 1 ? 0 : p.room ? axisSize(p) : 26, 0, 0],
     tzDate: (t) => (get().utc ? uPlot.tzDate(new Date(t), "Etc/UTC") : new Date(t)),
     cursor: {
       sync: { key: "varve", setSeries: false, scales: ["x", null] },
@@ -100,12 +119,12 @@ function options(get: () => LaneProps): uPlot.Options {
     },
     scales: {
       x: { time: true, auto: false, range: () => [get().range.lo, get().range.hi] },
-      y: { auto: false, distr: p.log ? 3 : 1, range: () => limits(get()) },
+      ...Object.fromEntries(p.lane.axes.map((a, i) => [scaleOf(i), { auto: false, distr: a.log ? 3 : 1, range: () => extent(get().lane.axes[i], get().range) } as uPlot.Scale])),
     },
     axes: axes(get),
-    series: [{}, { scale: "y" }],
+    series: [{}, ...p.lane.axes.map((_, i) => ({ scale: scaleOf(i) }))],
     hooks: {
-      draw: [(u) => draw(u, get().traces, get().theme, get().now, get().window)],
+      draw: [(u) => draw(u, get().lane.traces, get().theme, get().now, get().window)],
       setSelect: [
         (u) => {
           if (u.select.width < 4) return;
@@ -122,8 +141,8 @@ function options(get: () => LaneProps): uPlot.Options {
           if (left === undefined || left < 0) return get().onCursor(undefined, 0, 0, undefined);
           const box = u.over.getBoundingClientRect();
           const inside = u.cursor.event !== null && u.cursor.event !== undefined && u.over.matches(":hover");
-          const at = Math.floor(((top ?? 0) / box.height) * get().traces.length);
-          get().onCursor(u.posToVal(left, "x"), box.left + left, box.top + (top ?? 0), inside ? get().traces[at]?.pv : undefined);
+          const at = Math.floor(((top ?? 0) / box.height) * get().lane.traces.length);
+          get().onCursor(u.posToVal(left, "x"), box.left + left, box.top + (top ?? 0), inside ? get().lane.traces[at]?.pv : undefined);
         },
       ],
     },
@@ -183,30 +202,36 @@ function movement(u: uPlot, get: () => LaneProps) {
   );
 }
 
+/** rows returns what uPlot needs besides its hooks: the ends of the range. */
+const rows = (p: LaneProps): uPlot.AlignedData => [[p.range.lo, p.range.hi], ...p.lane.axes.map(() => [null, null])] as uPlot.AlignedData;
+
 export function Lane(props: LaneProps) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const current = useRef(props);
   current.current = props;
   const labels = labelsOf(props)?.join("\n");
+  const scales = props.lane.axes.map((a) => `${a.key} ${a.log}`).join("\n");
   useLayoutEffect(() => {
     const get = () => current.current;
-    const u = new uPlot(options(get), [[props.range.lo, props.range.hi], [null, null]], host.current!);
+    const u = new uPlot(options(get), rows(props), host.current!);
     movement(u, get);
     plot.current = u;
-    (host.current as unknown as { plot: unknown }).plot = { u, traces: () => get().traces };
+    (host.current as unknown as { plot: unknown }).plot = { u, traces: () => get().lane.traces };
     return () => u.destroy();
-  }, [props.theme, props.utc, props.log, props.last, labels]);
+  }, [props.theme, props.utc, scales, props.last, props.room, labels]);
   useLayoutEffect(() => {
     const u = plot.current!;
     if (u.width !== props.width || u.height !== props.height) u.setSize({ width: props.width, height: props.height });
     u.batch(() => {
-      u.setData([[props.range.lo, props.range.hi], [null, null]], false);
+      u.setData(rows(props), false);
       u.setScale("x", { min: props.range.lo, max: props.range.hi });
-      const [min, max] = limits(props);
-      u.setScale("y", { min, max });
+      props.lane.axes.forEach((a, i) => {
+        const [min, max] = extent(a, props.range);
+        u.setScale(scaleOf(i), { min, max });
+      });
     });
     u.redraw(false, true);
   });
-  return <div class="lane-plot" ref={host} data-lane={props.id} data-unit={props.unit} />;
+  return <div class="lane-plot" ref={host} data-lane={props.lane.id} data-unit={props.lane.axes.map((a) => a.unit).join()} />;
 }

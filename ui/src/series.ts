@@ -31,6 +31,8 @@ export interface Series extends Omit<Header, "base" | "now" | "width" | "columns
   /** The server's time, in ns since 1970. */
   now: bigint;
   base: bigint;
+  /** The samples are drawn later than they were. x, end and now are as drawn. */
+  shifted?: boolean;
   /** Width of a bin, in ms. */
   width: number;
   /** Starts of the bins, or times of the samples. */
@@ -84,6 +86,12 @@ export function decode(buf: ArrayBuffer): Series {
     s.end[i] = s.x[i] + (span[i] * h.unit) / 1e6;
   }
   return s;
+}
+
+/** shift returns a series that is drawn later, by ms. Nothing is known after a time, in ms. */
+export function shift(s: Series, by: number, until: number): Series {
+  const later = (times: Float64Array) => times.map((t) => t + by);
+  return { ...s, shifted: true, x: later(s.x), end: s.end && later(s.end), now: BigInt(Math.floor(until)) * 1_000_000n };
 }
 
 /** ms converts ns to ms, with fractions. */

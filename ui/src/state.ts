@@ -1,19 +1,32 @@
 // The state of a plot, and its form in the URL:
 //
-//   ?pv=SR:I&pv=SR:U&from=-1h&to=now&utc=1&log=mA&alone=SR:U&window=T1/T2&changes=SR01*
+//   ?pv=SR:I&pv=SR:I -1d&from=-1h&to=now&utc=1&lane=1:SR:I&log=1:mA&y=h:0:20&limits=SR:I&hist=SR:I&window=T1/T2&changes=SR01*
+//
+// pv is a trace: a PV, or a PV and how much later than its own time it is drawn. lane is the number of
+// the lane of a trace that is not in the lane of its unit. log and y are for axes: their keys are the
+// unit and, in a lane with a number, that number before it.
 //
 // from and to are "now", times before now such as -15m, or ISO 8601 in UTC. Everything that the
 // plot shows follows from the URL, so a link shows the same plot.
 
 export interface State {
+  /** The traces: see traces.ts. */
   pvs: string[];
   from: string;
   to: string;
   utc: boolean;
-  /** Keys of the lanes with a logarithmic axis. */
+  /** Numbers of the lanes of traces that are not in the lane of their unit. */
+  lanes: Record<string, number>;
+  /** Keys of the logarithmic axes. */
   log: string[];
-  /** PVs that have a plot of their own, instead of one for their unit. */
-  alone: string[];
+  /** Ranges of the axes with a fixed range, by key. */
+  fixed: Record<string, [number, number]>;
+  /** Traces whose alarm limits are drawn. */
+  limits: string[];
+  /** The traces of which one is plotted against the other: that of the x axis first. */
+  xy?: [string, string];
+  /** The trace of which a histogram is shown. */
+  hist?: string;
   /** The selected window. */
   window?: Range;
   /** The PVs of which those that changed in the window are listed: a pattern, "" for all, or "group NAME". */
@@ -38,6 +51,7 @@ export const maxPVs = 32;
 export function parseState(search: string): State {
   const q = new URLSearchParams(search);
   const pvs = [...new Set(q.getAll("pv").map((pv) => pv.trim()).filter(Boolean))].slice(0, maxPVs);
+  const log = q.getAll("log");
   let from = q.get("from") ?? "-1h";
   let to = q.get("to") ?? "now";
   const r = resolve({ from, to }, Date.now());
@@ -46,7 +60,44 @@ export function parseState(search: string): State {
     to = "now";
   }
   const window = parseWindow(q.get("window"));
-  return { pvs, from, to, utc: q.get("utc") === "1", log: q.getAll("log"), alone: q.getAll("alone"), window, changes: window && (q.get("changes") ?? undefined) };
+  return {
+    pvs, from, to, utc: q.get("utc") === "1", lanes: parseLanes(q, pvs), log, fixed: parseFixed(q.getAll("y"), log),
+    limits: pvs.filter((pv) => q.getAll("limits").includes(pv)), xy: parsePair(q.getAll("xy"), pvs), hist: pvs.find((pv) => pv === q.get("hist")),
+    window, changes: window && (q.get("changes") ?? undefined),
+  };
+}
+
+const parsePair = ([x, y]: string[], pvs: string[]): [string, string] | undefined => (x !== y && pvs.includes(x) && pvs.includes(y) ? [x, y] : undefined);
+
+/** parseLanes parses numbers of lanes. In older links, alone is a PV with a lane of its own. */
+function parseLanes(q: URLSearchParams, pvs: string[]): Record<string, number> {
+  const out: Record<string, number> = {};
+  for (const text of q.getAll("lane")) {
+    const m = /^(\d{1,3}):(.+)$/.exec(text);
+    if (m && pvs.includes(m[2])) out[m[2]] = Number(m[1]);
+  }
+  for (const pv of q.getAll("alone")) if (pvs.includes(pv)) out[pv] ??= nextLane(out);
+  return out;
+}
+
+/** nextLane returns the number of a new lane. */
+export const nextLane = (lanes: Record<string, number>) => Math.max(0, ...Object.values(lanes)) + 1;
+
+/** parseFixed parses KEY:LOW:HIGH. It leaves out ranges that an axis cannot have. */
+function parseFixed(texts: string[], log: string[]): Record<string, [number, number]> {
+  const out: Record<string, [number, number]> = {};
+  for (const text of texts) {
+    const m = /^(.*):([^:]+):([^:]+)$/.exec(text);
+    if (m && !wrongAxis(Number(m[2]), Number(m[3]), log.includes(m[1]))) out[m[1]] = [Number(m[2]), Number(m[3])];
+  }
+  return out;
+}
+
+/** wrongAxis says why an axis cannot have a range, or returns "". */
+export function wrongAxis(lo: number, hi: number, log: boolean): string {
+  if (!Number.isFinite(lo) || !Number.isFinite(hi)) return "Write two numbers.";
+  if (lo >= hi) return "The first number must be smaller than the second one.";
+  return log && lo <= 0 ? "A logarithmic axis has only numbers above 0." : "";
 }
 
 /** parseWindow parses two times in ISO 8601 in UTC with a slash between them. */
@@ -62,8 +113,12 @@ export function formatState(s: State): string {
   q.set("from", s.from);
   q.set("to", s.to);
   if (s.utc) q.set("utc", "1");
+  for (const pv of s.pvs) if (s.lanes[pv]) q.append("lane", `${s.lanes[pv]}:${pv}`);
   for (const key of s.log) q.append("log", key);
-  for (const pv of s.alone) q.append("alone", pv);
+  for (const [key, [lo, hi]] of Object.entries(s.fixed)) q.append("y", `${key}:${lo}:${hi}`);
+  for (const pv of s.limits) q.append("limits", pv);
+  for (const pv of s.xy ?? []) q.append("xy", pv);
+  if (s.hist) q.set("hist", s.hist);
   if (s.window) {
     q.set("window", Object.values(absolute(s.window)).join("/"));
     if (s.changes !== undefined) q.set("changes", s.changes);

@@ -1,27 +1,32 @@
 // The values of the PVs of a lane: at the cursor, or the last ones.
 
+import type { ComponentChildren } from "preact";
+import { AxisHeader } from "./axis";
 import type { PVData } from "./data";
+import { dragTrace } from "./dragtrace";
 import type { Break } from "./gaps";
 import { title } from "./gaps";
 import type { Trace } from "./draw";
+import { extent } from "./lane";
+import { nameOf, type AxisOf, type LaneOf } from "./lanes";
+import { limitsText } from "./limits";
 import type { Range } from "./state";
 import { indexAt, ms, statistics, timeOf, type Series, type Statistics } from "./series";
 import { clock, duration, exact } from "./time";
 
 interface Props {
-  unit: string;
-  traces: Trace[];
+  lane: LaneOf;
   data: Map<string, PVData>;
   range: Range;
   cursor: number | undefined;
   utc: boolean;
-  log: boolean;
   height: number;
-  onLog: () => void;
+  onLog: (axis: AxisOf) => void;
+  onFixed: (axis: AxisOf, range: [number, number] | undefined) => void;
   onRemove: (pv: string) => void;
-  /** PVs that are plotted alone. */
-  alone: string[];
-  onAlone: (pv: string) => void;
+  /** The place where a trace is dropped. */
+  onDrop: (t: Trace, place: string) => void;
+  menu: (t: Trace) => ComponentChildren;
 }
 
 const severities = ["", "MINOR", "MAJOR", "INVALID"];
@@ -59,21 +64,24 @@ export function shown(s: Series, st: Statistics): string {
 }
 
 export function Values(p: Props) {
-  const numeric = p.traces.some((t) => t.series?.kind === "number");
+  const { axes } = p.lane;
   return (
-    <section class="values" style={{ height: `${p.height}px` }} aria-label={`Values in ${p.unit || "no unit"}`}>
-      <header>
-        <b>{p.unit || "no unit"}</b>
-        {numeric && <button type="button" aria-pressed={p.log} onClick={p.onLog}>log</button>}
-      </header>
-      {p.traces.map((t) => <Row key={t.pv} trace={t} d={p.data.get(t.pv)} p={p} />)}
+    <section class="values" style={{ height: `${p.height}px` }} aria-label={`Values of ${nameOf(p.lane)}`}>
+      {axes.map((axis, i) => (
+        <div key={axis.key}>
+          <AxisHeader
+            axis={axis} side={axes.length > 1 ? (i === 0 ? "left" : "right") : undefined} shown={extent(axis, p.range)}
+            onLog={() => p.onLog(axis)} onFixed={(r) => p.onFixed(axis, r)}
+          />
+          {axis.traces.map((t) => <Row key={t.pv} trace={t} d={p.data.get(t.pv)} p={p} />)}
+        </div>
+      ))}
     </section>
   );
 }
 
 function Row({ trace, d, p }: { trace: Trace; d: PVData | undefined; p: Props }) {
   const s = d?.series;
-  const alone = p.alone.includes(trace.pv);
   const at = p.cursor ?? (s ? Math.min(p.range.hi - 1e-3, ms(s.now)) : 0);
   const v = s && valueAt(s, trace.breaks, at);
   const st = s && statistics(s, trace.breaks, p.range.lo, p.range.hi);
@@ -81,11 +89,11 @@ function Row({ trace, d, p }: { trace: Trace; d: PVData | undefined; p: Props })
   const when = s && i >= 0 && s.mode === "samples" ? exact(timeOf(s, i), p.utc) : "";
   return (
     <div class="value" data-pv={trace.pv} data-mode={s?.mode} data-rows={s?.rows} data-error={d?.error}>
-      <i class="swatch" style={{ background: trace.color }} />
-      <span class="name" title={s?.metadata?.description || trace.pv}>{trace.pv}</span>
-      {s?.kind === "number" && (alone || p.traces.length > 1) && (
-        <button type="button" class="remove" aria-pressed={alone} aria-label={`Plot ${trace.pv} alone`} title={alone ? "Plot with the others of its unit" : "Plot alone"} onClick={() => p.onAlone(trace.pv)}>⇅</button>
-      )}
+      <span class="handle" title={s?.metadata?.description || trace.pv} onPointerDown={(e) => dragTrace(e, trace.pv, (place) => p.onDrop(trace, place))}>
+        <i class="swatch" style={{ background: trace.color }} />
+        <span class="name">{trace.pv}</span>
+      </span>
+      {p.menu(trace)}
       <button type="button" class="remove" aria-label={`Remove ${trace.pv}`} title="Remove" onClick={() => p.onRemove(trace.pv)}>×</button>
       {d?.error && <em role="alert">{d.error}</em>}
       {v && (
@@ -99,6 +107,7 @@ function Row({ trace, d, p }: { trace: Trace; d: PVData | undefined; p: Props })
         <small class="stats">
           {s.kind === "number" && Number.isFinite(st.min) && <>min {brief(st.min, s)} · mean {brief(st.mean, s)} · max {brief(st.max, s)}<br /></>}
           <span class="shown">{st.rows === 0 && s.rows === 0 ? "no data in this range" : shown(s, st)}</span>
+          {trace.limits && <><br /><span class="limits">{limitsText(trace.limits, at)}</span></>}
           {s.kind === "other" && <><br />Values of this type are not drawn, only their times.</>}
           {s.completeUntil && <><br /><em>Later samples than {clock(Date.parse(s.completeUntil), p.utc)} may be missing: an engine does not answer.</em></>}
           {!!s.lost && <><br /><em>{s.lost} samples are left out, because their blocks are damaged.</em></>}
