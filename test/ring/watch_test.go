@@ -118,6 +118,16 @@ func (w *watch) enter(name string) *stage {
 	return before
 }
 
+// awaitChecks waits until the store was read n times in this stage.
+func (w *watch) awaitChecks(n int) {
+	w.t.Helper()
+	program.Eventually(w.t, fmt.Sprintf("%d reads of the store", n), func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.stage.checks) >= n
+	})
+}
+
 // stop ends the watch and logs the last stage.
 func (w *watch) stop() {
 	w.once.Do(func() {
