@@ -65,6 +65,10 @@ var effects = map[string]map[string]openapitest.Pair{
 		"pv": {"pv=A" + inRange, "pv=B" + inRange}, "limit": {"pv=B" + inRange, "limit=1&pv=B" + inRange}, "from": {"pv=B" + inRange, "pv=B&from=2025-12-31T23:59:57Z&to=2026-01-01T00:00:00Z"},
 		"to": {"pv=B" + inRange, "pv=B&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:57Z"},
 	},
+	"statistics": {
+		"pv": {"pv=A" + inRange, "pv=B" + inRange}, "from": {"pv=A" + inRange, "pv=A&from=2025-12-31T23:59:55Z&to=2026-01-01T00:00:00Z"},
+		"to": {"pv=A" + inRange, "pv=A&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:52Z"},
+	},
 	"changes": {
 		"pv": {"pv=A" + inRange, "pv=*" + inRange}, "group": {"pv=*" + inRange, "group=lab/x" + inRange}, "limit": {inRange[1:], "limit=1" + inRange},
 		"from": {inRange[1:], "from=2025-12-31T23:59:57Z&to=2026-01-01T00:00:00Z"}, "to": {inRange[1:], "from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:57Z"},

@@ -43,6 +43,7 @@ var nativeRoutes = []route{
 	{"GET /api/v1/status", []string{"/api/v1/status"}},
 	{"GET /api/v1/bins", []string{"/api/v1/bins?pv=%s" + newYearsEve, "/api/v1/bins?pv=%s&samples=2&points=3" + newYearsEve}},
 	{"GET /api/v1/gaps", []string{"/api/v1/gaps?pv=%s" + newYearsEve}},
+	{"GET /api/v1/statistics", []string{"/api/v1/statistics?pv=%s" + newYearsEve}},
 	{"GET /api/v1/live", []string{"/api/v1/live?pv=%s"}},
 	{"GET /api/v1/pvs", []string{"/api/v1/pvs", "/api/v1/pvs?pv=%s", "/api/v1/pvs?group=ns/secret", "/api/v1/pvs?sort=rate", "/api/v1/pvs?limit=1"}},
 	{"GET /api/v1/changes", []string{"/api/v1/changes?pv=%s" + newYearsEve, "/api/v1/changes?pv=*" + newYearsEve, "/api/v1/changes?group=ns/secret" + newYearsEve}},

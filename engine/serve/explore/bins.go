@@ -98,7 +98,11 @@ func (h *Handler) writeBins(ctx context.Context, a *stream.Answer, q *binsQuery)
 // read reads a PV: its samples if they are few enough, or else bins. until is as in query.Samples.
 func (h *Handler) read(ctx context.Context, pv string, q *binsQuery) (s *series, until int64, err error) {
 	until = math.MaxInt64
-	if q.samples > 0 {
+	expired, err := h.reader.ExpiredUntil(ctx, pv)
+	if err != nil {
+		return nil, 0, err
+	}
+	if q.samples > 0 && q.from >= expired { // only bins summarize expired samples
 		s, until, err = h.readSamples(ctx, pv, q)
 	}
 	if s == nil && err == nil {

@@ -9,7 +9,7 @@ import (
 
 // Section describes the calls of this package.
 func Section() openapi.Section {
-	return openapi.Section{Calls: []openapi.Call{binsCall, gapsCall, liveCall, changesCall}, Schemas: schemas()}
+	return openapi.Section{Calls: []openapi.Call{binsCall, gapsCall, liveCall, changesCall, statisticsCall}, Schemas: schemas()}
 }
 
 var (
@@ -31,6 +31,13 @@ var (
 			{Name: "limit", Kind: openapi.Integer, Min: 1, Max: maxGaps, Default: strconv.Itoa(defaultGaps), Description: "The maximum number of gaps and losses of each PV."},
 		},
 		Answers: openapi.Answers(openapi.Ref("Gaps"), nil, http.StatusNotFound, http.StatusServiceUnavailable),
+	}
+	statisticsCall = openapi.Call{
+		Path: "/api/v1/statistics", ID: "statistics", Summary: "Statistics of PVs in a range",
+		Description: "Values count by the time for which the PV held them, beginning with the last one before the range. Times without updates do not count. " +
+			"If a range has more than " + strconv.Itoa(exactSamples) + " samples, or if these have expired, the statistics come from bins within it, and samples at its ends.",
+		Parameters: []openapi.Parameter{pvs, openapi.From, openapi.To},
+		Answers:    openapi.Answers(openapi.Ref("Statistics"), nil, http.StatusNotFound, http.StatusServiceUnavailable),
 	}
 	liveCall = openapi.Call{
 		Path: "/api/v1/live", ID: "live", Summary: "New samples as Server-Sent Events",
@@ -70,6 +77,16 @@ func schemas() members {
 	}
 	return members{
 		"Changes": changesSchema(), "Change": changeSchema(),
+		"Statistics": openapi.Object(members{"from": openapi.Timestamp(""), "to": openapi.Timestamp(""), "pvs": openapi.List(openapi.Ref("PVStatistics"))}),
+		"PVStatistics": openapi.Object(members{
+			"pv": text, "kind": openapi.Enum("", "number", "enum", "text", "other"), "source": openapi.Enum("What the statistics come from.", "samples", "bins"),
+			"count": openapi.Whole("Samples in the range."), "min?": openapi.Number(""), "max?": openapi.Number(""),
+			"mean?": openapi.Number("Weighted by time."), "std?": openapi.Number("The standard deviation, weighted by time."),
+			"covered":        openapi.Number("The share of the range, up to now, in which a value is known."),
+			"alarm":          openapi.Map("The seconds with each severity. From bins they are upper bounds, because a bin counts with its highest severity.", openapi.Number("")),
+			"completeUntil?": openapi.Timestamp("Samples that were received after this time are missing."), "lost?": openapi.Whole("Samples in damaged blocks."),
+			"gapsLeftOutFrom?": openapi.Timestamp("Times without updates count as known from this time on, because there are too many."),
+		}),
 		"Plot": openapi.Object(members{
 			"from": openapi.Timestamp(""), "to": openapi.Timestamp(""), "now": openapi.Timestamp(""), "width": openapi.Number("The width of the bins in seconds."),
 			"pvs": openapi.List(openapi.Either(openapi.Ref("PlotSamples"), openapi.Ref("PlotBins"))),

@@ -47,6 +47,7 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	gapsCall.Register(mux, h.now, h.gaps)
 	liveCall.Register(mux, h.now, h.follow)
 	changesCall.Register(mux, h.now, h.changes)
+	statisticsCall.Register(mux, h.now, h.statistics)
 }
 
 // badRequest is an error in a parameter.

@@ -47,6 +47,12 @@ func (a *archive) put(pairs ...float64) {
 	for i := 0; i < len(pairs); i += 2 {
 		r.Append(&sample.Sample{Time: at + int64(pairs[i]*1e9), Word: math.Float64bits(pairs[i+1])})
 	}
+	a.add(r)
+}
+
+// add stores samples.
+func (a *archive) add(r *sample.Run) {
+	a.t.Helper()
 	year := store.Year.Of(at)
 	err := a.store.AddChannel(context.Background(), store.Channel{PV: "X", Shards: []int{0}, Types: []sample.Type{r.Type}, Starts: []store.Bucket{year}})
 	if err != nil {
