@@ -140,3 +140,32 @@ func TestTableWithoutTheArchive(t *testing.T) {
 	p.run(chromedp.Evaluate(`window.fetch = window.realFetch; 0`, nil))
 	p.wait(`document.querySelector(".page[data-state=ready] [data-matched='0']")`)
 }
+
+// clustered is a fleet of two engines, as a retrieval pod sees it.
+type clustered struct{ fleet }
+
+func (c clustered) Statuses(ctx context.Context) iter.Seq2[capture.Status, error] {
+	return func(yield func(capture.Status, error) bool) {
+		i := 0
+		for s, err := range c.fleet.Statuses(ctx) {
+			s.Engine = fmt.Sprintf("main-engine-%d", i%2)
+			if i++; !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestTableShowsEngines checks the column, the filter and the order of engines, which only a cluster has.
+func TestTableShowsEngines(t *testing.T) {
+	a := newArchiveOf(t, clustered{fleet{pvs: 30}})
+	p := open(t, a.server.URL+"/pvs")
+	p.wait(cell("SR:0000001", 11) + ` === "main-engine-1"`)
+	p.run(chromedp.Click(`//th//button[text()="Engine"]`))
+	p.wait(`location.search === "?sort=engine" && document.querySelectorAll("tbody tr")[1]?.dataset.pv === "SR:0000002"`)
+	p.run(chromedp.Click(`//a[text()="main-engine-0"]`))
+	p.wait(`location.search === "?engine=main-engine-0" && document.querySelector("[data-matched='15']")`)
+	b := newArchiveOf(t, fleet{pvs: 30})
+	p = open(t, b.server.URL+"/pvs")
+	p.wait(`document.querySelector("tr[data-pv='SR:0000001']") && ![...document.querySelectorAll("th")].some((e) => e.innerText.startsWith("Engine"))`)
+}

@@ -1,6 +1,7 @@
 package cassandra
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -52,7 +53,7 @@ func (s *Store) measureBlocks(ctx context.Context, c *store.Channel, tier store.
 			buckets = append(buckets, b)
 		}
 	}
-	slices.SortFunc(buckets, func(a, b store.Bucket) int { return int(min(1, max(-1, b.Start()-a.Start()))) })
+	slices.SortFunc(buckets, func(a, b store.Bucket) int { return cmp.Compare(b.Start(), a.Start()) })
 	if len(buckets) > measuredBuckets {
 		buckets = buckets[:measuredBuckets]
 		missing = fmt.Sprintf("only the samples since %s were measured", time.Unix(0, buckets[len(buckets)-1].Start()).UTC().Format(time.RFC3339))
