@@ -51,8 +51,7 @@ func TestLong_FullDisk(t *testing.T) {
 		s := a.Summary()
 		return s.Stored+s.Dropped["duplicate"] >= received && !isFull()
 	})
-	checkBalance(t, a)
-	checkAllRead(t, a, p.pvs, start, begin)
+	checkAllRead(t, a, p, start, begin)
 }
 
 // leaveFree creates a file that takes the free space of its file system, except some bytes.
