@@ -30,11 +30,28 @@ const (
 	// PlaceBytes is about the memory that a place stands for.
 	PlaceBytes = 16 << 20
 	// patience is how long a request waits for a place. A dashboard sends many requests at once,
-	// and most of them take milliseconds.
-	patience = 5 * time.Second
-	// waitingPerPlace is how many requests may wait for each place.
-	waitingPerPlace = 16
+	// and most of them take milliseconds. Requests wait in the order of arrival: one that has waited
+	// long is soon served, so that it is better to let it wait than to send it to the end of the queue.
+	patience = 20 * time.Second
+	// waitingPerPlace is how many requests may wait for each place. One that waits takes about 25 kB.
+	waitingPerPlace = 64
 )
+
+// FullError is the error of a read that is refused. It wraps ErrFull.
+type FullError struct {
+	// After is how long the reads that wait now will take, or 0 if that is not known.
+	After time.Duration
+	// Places is how many places there are, and Share how many of them one client gets.
+	Places, Share int64
+}
+
+// Error implements error.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%v (%d at a time, and %d for one client)", ErrFull, e.Places, e.Share)
+}
+
+// Unwrap returns ErrFull.
+func (e *FullError) Unwrap() error { return ErrFull }
 
 // Gate admits a bounded number of reads at a time. A nil Gate admits all of them.
 type Gate struct {
@@ -42,6 +59,7 @@ type Gate struct {
 	places  *semaphore.Weighted // held by reads that are admitted
 	waiting chan struct{}       // holds an element for each read that waits
 	refused prometheus.Counter
+	pace    pace
 
 	mu      sync.Mutex
 	clients map[string]*client // that have reads here
@@ -97,6 +115,7 @@ func (g *Gate) EnterHolding(ctx context.Context, bytes int64) (leave func(), err
 		return nil, err
 	}
 	return func() {
+		g.pace.end(time.Now())
 		g.places.Release(n)
 		c.places.Release(n)
 		g.part(name, c)
@@ -163,5 +182,5 @@ func (g *Gate) acquire(ctx context.Context, c *client, n int64) error {
 // refuse counts a read that is refused and returns its error.
 func (g *Gate) refuse() error {
 	g.refused.Inc()
-	return fmt.Errorf("%w (%d at a time, and %d for one client)", ErrFull, g.size, g.share())
+	return &FullError{g.pace.wait(len(g.waiting)+1, time.Now()), g.size, g.share()}
 }
