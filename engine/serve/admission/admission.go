@@ -31,16 +31,34 @@ const (
 	// PlaceBytes is about the memory that a place stands for.
 	PlaceBytes = 16 << 20
 	// patience is how long a request waits for a place. A dashboard sends many requests at once,
-	// and most of them take milliseconds.
-	patience = 5 * time.Second
-	// waitingPerPlace is how many requests may wait for each place.
-	waitingPerPlace = 16
+	// and most of them take milliseconds. Requests wait in the order of arrival: one that has waited
+	// long is soon served, so that it is better to let it wait than to send it to the end of the queue.
+	patience = 20 * time.Second
+	// waitingPerPlace is how many requests may wait for each place. One that waits takes about 25 kB.
+	waitingPerPlace = 64
 )
+
+// FullError is the error of a read that is refused. It wraps ErrFull.
+type FullError struct {
+	// After is how long the reads that wait now will take, or 0 if that is not known.
+	After time.Duration
+	// Places is how many places there are, and Share how many of them one client gets.
+	Places, Share int64
+}
+
+// Error implements error.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%v (%d at a time, and %d for one client)", ErrFull, e.Places, e.Share)
+}
+
+// Unwrap returns ErrFull.
+func (e *FullError) Unwrap() error { return ErrFull }
 
 // Gate admits a bounded number of reads at a time. A nil Gate admits all of them.
 type Gate struct {
 	size    int64
 	refused prometheus.Counter
+	pace    pace
 
 	mu      sync.Mutex
 	free    int64              // places
@@ -104,6 +122,7 @@ func (g *Gate) EnterHolding(ctx context.Context, bytes int64) (leave func(), err
 		return nil, err
 	}
 	return func() {
+		g.pace.end(time.Now())
 		g.release(c, n)
 		g.part(name, c)
 	}, nil
@@ -140,5 +159,8 @@ func (g *Gate) part(name string, c *client) {
 // refuse counts a read that is refused and returns its error.
 func (g *Gate) refuse() error {
 	g.refused.Inc()
-	return fmt.Errorf("%w (%d at a time, and %d for one client)", ErrFull, g.size, g.share())
+	g.mu.Lock()
+	waiting := len(g.waiting)
+	g.mu.Unlock()
+	return &FullError{g.pace.wait(waiting+1, time.Now()), g.size, g.share()}
 }

@@ -269,3 +269,88 @@ func TestRefusalsSayTheLimit(t *testing.T) {
 		}
 	})
 }
+
+// TestManyReadersTakeTurns checks that a client's short reads are all served, each after those that came
+// before it, although the client sends far more at once than its share of places.
+func TestManyReadersTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const readers, rounds, takes = 200, 5, 40 * time.Millisecond
+		g := New(8, prometheus.NewRegistry())
+		var mu sync.Mutex
+		var longest time.Duration
+		for range readers {
+			go func() {
+				for range rounds {
+					begun := time.Now()
+					leave, err := g.Enter(WithClient(t.Context(), "client"))
+					if err != nil {
+						t.Errorf("a reader gets %v after %v", err, time.Since(begun))
+						return
+					}
+					mu.Lock()
+					longest = max(longest, time.Since(begun))
+					mu.Unlock()
+					time.Sleep(takes)
+					leave()
+				}
+			}()
+		}
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if most := readers / 4 * takes; longest > most {
+			t.Errorf("a reader waits %v, although all readers together take %v", longest, most)
+		}
+	})
+}
+
+// TestRefusedReadsLearnWhenToComeAgain checks the time after which a refused read may be repeated: that
+// in which the reads before it end, at the pace of the latest ones.
+func TestRefusedReadsLearnWhenToComeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(1, prometheus.NewRegistry())
+		after := func() time.Duration {
+			t.Helper()
+			_, err := g.Enter(t.Context())
+			var full *FullError
+			if !errors.As(err, &full) || !errors.Is(err, ErrFull) {
+				t.Fatalf("a read gets %v", err)
+			}
+			return full.After
+		}
+		const takes = 100 * time.Millisecond
+		for range len(g.pace.ends) {
+			leave, err := g.Enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(takes)
+			leave()
+		}
+		leave, err := g.Enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		for range waitingPerPlace {
+			go func() { _, _ = g.Enter(ctx) }()
+		}
+		synctest.Wait()
+		// The oldest of the latest ends is one read less than their number ago.
+		want := (waitingPerPlace + 1) * takes * time.Duration(len(g.pace.ends)-1) / time.Duration(len(g.pace.ends))
+		if got := after(); got != want {
+			t.Errorf("a refused read may be repeated after %v, want %v", got, want)
+		}
+		time.Sleep(15 * time.Second)
+		if got := after(); got != longestWait {
+			t.Errorf("15 s after the last read has ended, a refused read may be repeated after %v, want %v", got, longestWait)
+		}
+		cancel()
+		synctest.Wait()
+		time.Sleep(2 * patience)
+		if got := after(); got != 0 {
+			t.Errorf("long after the last read has ended, a refused read may be repeated after %v", got)
+		}
+		leave()
+	})
+}

@@ -8,7 +8,7 @@ import (
 
 // overtaking is how long smaller reads overtake a large one. From then on, places that become free are kept
 // for the large one.
-const overtaking = patience / 2
+const overtaking = 2500 * time.Millisecond
 
 // waiter is a read that waits for places:
 //

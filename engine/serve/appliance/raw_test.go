@@ -1,6 +1,7 @@
 package appliance
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"maps"
@@ -149,6 +150,25 @@ func TestRawWithoutSamples(t *testing.T) {
 	got := parse(t, encode(&rawEncoder{}, &series{name: "X", from: newYear - 1, typ: sample.Float64.Array(), count: 9}))
 	if len(got) != 1 || got[0].pv != "X" || got[0].year != 2025 || got[0].typ != 13 || got[0].count != 9 || len(got[0].samples) > 0 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestNeedsEscapesFindsEachByte checks every byte at every place of messages of several lengths.
+func TestNeedsEscapesFindsEachByte(t *testing.T) {
+	for _, rest := range []byte{0, 0x09, 0x0b, 0x80, 0xff} {
+		for n := 1; n <= 25; n++ {
+			msg := bytes.Repeat([]byte{rest}, n)
+			for i := range msg {
+				for c := range 256 {
+					msg[i] = byte(c)
+					escaped := len(appendEscaped(nil, msg)) > n
+					if got := needsEscapes(msg); got != escaped {
+						t.Fatalf("message %x needs escapes: %v, want %v", msg, got, escaped)
+					}
+				}
+				msg[i] = rest
+			}
+		}
 	}
 }
 

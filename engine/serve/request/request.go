@@ -48,6 +48,11 @@ func BadCode(h http.Header, err error) int {
 // Code returns the status code for a valid request that failed with err. If a repeated request
 // may succeed, it also sets the header Retry-After.
 func Code(h http.Header, err error) int {
+	var full *admission.FullError
+	if errors.As(err, &full) && full.After > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((full.After+time.Second-1)/time.Second)))
+		return http.StatusServiceUnavailable
+	}
 	for _, passes := range []error{store.ErrNotOpen, query.ErrNoAnswer, admission.ErrFull} {
 		if errors.Is(err, passes) {
 			h.Set("Retry-After", RetryAfter)
