@@ -302,7 +302,7 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 		s.reportGap(c.Writer, lost)
 	}
 	if !c.Closed {
-		if err := s.cfg.Died(ctx, s.shardJournal.Shard, lastSaved(&c, g), time.Now().UnixNano()); err != nil {
+		if err := s.cfg.Died(ctx, s.shardJournal.Shard, lastSaved(&c, g), s.deadSince(c.Writer).UnixNano()); err != nil {
 			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
 		}
 	}
@@ -310,6 +310,16 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	delete(s.positions.sealed, c.Writer)
 	c.Sealed = g.sealed
 	return s.cfg.Store.DropClaim(ctx, c)
+}
+
+// deadSince returns since when a writer counts as dead. Its claim may be dropped much later, because its
+// rows were held: in the meantime other engines have captured.
+func (s *Shard) deadSince(w store.WriterID) time.Time {
+	now := time.Now()
+	if l, known := s.watched[w]; known && now.Sub(l.seen) > s.cfg.Silence {
+		return l.seen.Add(s.cfg.Silence)
+	}
+	return now
 }
 
 // lastSaved returns the time up to which all samples of a writer that died are in its rows. A

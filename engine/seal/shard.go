@@ -192,7 +192,7 @@ func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 		Damaged: s.quarantine, Metrics: cfg.Metrics.Relocation, Log: cfg.Log,
 	})
 	s.tiles = tiling.New(tiling.Config{
-		Store: cfg.Store, Clock: s.clock, Shard: shardJournal.Shard, Every: cfg.Every, Retention: cfg.retention, Cutoff: s.blocks.Cutoff,
+		Store: cfg.Store, Clock: s.clock, Shard: shardJournal.Shard, Every: cfg.Every, LateAge: cfg.LateAge, Retention: cfg.retention, Cutoff: s.blocks.Cutoff,
 		MayWrite: s.checkClaims, Damaged: s.quarantine, Metrics: cfg.Metrics.Tiling, Log: cfg.Log,
 	})
 	return s
@@ -310,14 +310,15 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 		return err
 	}
 	var completing error
-	if s.isOverloaded() {
+	overloaded := s.isOverloaded()
+	if overloaded {
 		s.tiles.PutOff()
 	} else if completing = s.tiles.Complete(ctx); ctx.Err() != nil || errors.Is(completing, errSuperseded) {
 		return completing
 	}
 	for pv, ser := range s.series {
-		if ser.round < s.round && completing == nil && !s.tiles.IsLate(pv) {
-			s.forget(pv) // no engine captures it any longer
+		if ser.round < s.round && !overloaded && completing == nil && !s.tiles.IsLate(pv) && !s.tiles.Lags(pv) {
+			s.forget(pv) // no engine captures it any longer, and its last bins are in tiles
 		}
 	}
 	if err := s.refreshTiers(ctx); err != nil {
