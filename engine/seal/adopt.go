@@ -129,7 +129,7 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 	}
 	partly := s.partly(c.Writer)
 	if partly != nil {
-		got.late = maps.Clone(partly.late)
+		got.late = got.late.with(partly.late)
 	} else {
 		got.at = max(got.at, s.heldTo(c.Writer))
 	}

@@ -127,6 +127,9 @@ func TestRowsWaitForTheirOwnLateSamples(t *testing.T) {
 		if s.hold(w, heldRows{to: 11, late: late("X", 2)}); s.held[w][0].late["X"] != 2 {
 			t.Error("the first range does not wait for samples that the store had refused")
 		}
+		if s.hold(w, heldRows{to: 11, late: late("X", 1)}); s.held[w][0].late["X"] != 2 {
+			t.Error("the first range waits for samples that the tiles have, and not for later ones")
+		}
 		delete(s.held, w)
 	})
 }
