@@ -52,6 +52,7 @@ func TestDamagesStayApart(t *testing.T) {
 	e.Apply(hold)
 	e.Apply(nil)
 	e.Apply(hold)
+	e.stop()
 	ended, end := context.WithCancel(t.Context())
 	end()
 	e.marks.Run(ended, t.Context())
