@@ -179,7 +179,9 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 		s.reportGap(c.Writer, lost)
 	}
 	if !c.Closed {
-		if err := s.cfg.Died(ctx, s.shardJournal.Shard, lastSaved(&c, g), s.deadSince(c.Writer).UnixNano()); err != nil {
+		from := lastSaved(&c, g)
+		to := max(from, s.deadSince(c.Writer).UnixNano()) // the clocks may differ
+		if err := s.cfg.Died(ctx, s.shardJournal.Shard, from, to); err != nil {
 			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
 		}
 	}
