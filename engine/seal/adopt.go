@@ -34,16 +34,10 @@ func (s *Shard) adoptEnded(ctx context.Context) error {
 // engine that other engines have sealed. It returns failed if it could not seal the rows of
 // some writer. The rows of the other writers do not wait for them.
 func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
-	s.positions.begin()
-	begun := time.Now()
-	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
+	claims, err := s.readClaims(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkLeader(claims); err != nil {
-		return nil, err
-	}
-	s.checked.note(begun)
 	if err := s.reviseAfterOthers(ctx, claims); err != nil {
 		return nil, err
 	}
@@ -67,6 +61,21 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 		}
 	}
 	return failed, nil
+}
+
+// readClaims reads the claims at the begin of a pass. It returns errSuperseded if another engine leads.
+func (s *Shard) readClaims(ctx context.Context) ([]store.Claim, error) {
+	s.positions.begin()
+	begun := time.Now()
+	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkLeader(claims); err != nil {
+		return nil, err
+	}
+	s.checked.note(begun)
+	return claims, nil
 }
 
 // mayLead reports whether the engine of a claim may still work as the leader, because it does not know
