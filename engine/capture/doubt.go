@@ -136,12 +136,12 @@ func (c *channel) doubtSample(typ sample.Type, s *sample.Sample, again resubscri
 func (c *channel) pursueDoubt(now time.Duration) (done bool) {
 	c.mu.Lock()
 	q, source := c.doubt, c.m.sources[c.filter.set.Provider]
-	fields, _ := c.deadbandFields()
+	fields, ok := c.deadbandFields()
 	c.mu.Unlock()
 	if q == nil {
 		return true
 	}
-	if q.asked == 0 && source != nil {
+	if q.asked == 0 && source != nil && ok {
 		for _, field := range fields {
 			b := &deadband{}
 			b.sub = source.Subscribe(pvname.Record(c.pv)+"."+field, SubscribeOptions{Events: EventValue}, b)
@@ -153,7 +153,7 @@ func (c *channel) pursueDoubt(now time.Duration) (done bool) {
 	c.mu.Lock()
 	within, known := q.within()
 	c.mu.Unlock()
-	if !known && source != nil && now-q.asked < answerWithin {
+	if !known && now-q.asked < answerWithin {
 		return false
 	}
 	if again := c.endDoubt(); again != nil && !within {

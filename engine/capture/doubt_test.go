@@ -228,3 +228,23 @@ func TestDoubtReplacesTheSubscriptionWithAMark(t *testing.T) {
 		})
 	}
 }
+
+// TestADoubtWithoutDeadbandsIsALoss changes the type of a channel while it doubts an update, so that no
+// deadband applies any more. The possible loss must be marked.
+func TestADoubtWithoutDeadbandsIsALoss(t *testing.T) {
+	inManager(t, func(r *rig) {
+		r.Apply(Assignment{0: groupOf(Settings{}, "A")})
+		sink := r.connect("A", sample.Float64)
+		sink.Sample(&sample.Sample{Time: r.now(), Word: math.Float64bits(5)})
+		since := r.now()
+		testclock.Advance(10 * time.Minute)
+		if !sink.Checked(&sample.Sample{Time: r.now(), Word: math.Float64bits(8)}, since) {
+			t.Fatal("the value is not stored")
+		}
+		sink.Connected(ChannelInfo{Type: sample.Enum, TypeName: "enum", Count: 1})
+		testclock.Advance(2 * answerWithin)
+		if late, tot := r.lateMarks(), r.Totals(); len(late) != 1 || tot.WithinDeadband != 0 {
+			t.Errorf("marks %+v; %+v", late, tot)
+		}
+	})
+}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -32,16 +31,10 @@ func (s *Shard) adoptEnded(ctx context.Context) error {
 // engine that other engines have sealed. It returns failed if it could not seal the rows of
 // some writer. The rows of the other writers do not wait for them.
 func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
-	s.positions.begin()
-	begun := time.Now()
-	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
+	claims, err := s.readClaims(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkLeader(claims); err != nil {
-		return nil, err
-	}
-	s.checked.note(begun)
 	if err := s.reviseAfterOthers(ctx, claims); err != nil {
 		return nil, err
 	}
@@ -65,6 +58,21 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 		}
 	}
 	return failed, nil
+}
+
+// readClaims reads the claims at the begin of a pass. It returns errSuperseded if another engine leads.
+func (s *Shard) readClaims(ctx context.Context) ([]store.Claim, error) {
+	s.positions.begin()
+	begun := time.Now()
+	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkLeader(claims); err != nil {
+		return nil, err
+	}
+	s.checked.note(begun)
+	return claims, nil
 }
 
 // mayLead reports whether the engine of a claim may still work as the leader, because it does not know
@@ -127,7 +135,7 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 	}
 	partly := s.partly(c.Writer)
 	if partly != nil {
-		got.late = maps.Clone(partly.late)
+		got.late = got.late.with(partly.late)
 	} else {
 		got.at = max(got.at, s.heldTo(c.Writer))
 	}
@@ -166,128 +174,6 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 	return got, waits
 }
 
-// gathering holds the samples that were read from a writer's rows and are not sealed yet.
-type gathering struct {
-	byPV       map[string][]*sample.Run
-	bytes      int
-	at, sealed store.Position // of the latest row that was read, and of the latest row that is sealed
-	flushed    int64          // time of the latest row that was read, but at least Claim.Alive
-	read       int64          // time of the latest row that was read
-	gaps       []gap          // between the rows that were read and are not sealed yet
-
-	// before is the position before the first row with samples of each PV. The sealed position may
-	// rise to limit, because the samples of the refused PVs after it are in no block.
-	before  map[string]store.Position
-	limit   store.Position
-	refused map[string]bool
-	// onlyLater means that the rows up to partlySealed.through were not read.
-	onlyLater bool
-
-	late    lateSamples // in the rows after sealed
-	leftOut bool        // a damaged row was left out
-	size    int         // bytes of the rows that were read since the latest call of sealGathered
-}
-
-// add adds the samples of a row that are not in blocks. After an error nothing is added.
-func (g *gathering) add(row store.JournalRow, sealed *partlySealed) error {
-	if row.Damage != nil {
-		return row.Damage
-	}
-	t, err := journal.FlushTime(row)
-	if err != nil {
-		return err
-	}
-	runs, err := journal.Decode(row)
-	if err != nil {
-		return err
-	}
-	g.size += len(row.Index) + len(row.Blob)
-	last := g.at
-	g.at, g.read, g.flushed = row.At, t, max(g.flushed, t)
-	for _, r := range runs {
-		if sealed != nil && row.At <= sealed.through && !sealed.pvs[r.PV] {
-			continue
-		}
-		if _, known := g.before[r.PV]; !known {
-			g.before[r.PV] = last
-		}
-		of := g.byPV[r.PV]
-		if n := len(of); n > 0 && of[n-1].Type == r.Run.Type {
-			of[n-1].AppendRange(r.Run, 0, r.Run.Len())
-		} else {
-			g.byPV[r.PV] = append(of, r.Run)
-		}
-		g.bytes += r.Run.Size()
-	}
-	return nil
-}
-
-// sealGathered writes the samples that were gathered as blocks. Then it raises the sealed position,
-// but not beyond a row with samples of a PV that the store refuses. If tiles lack late samples, the
-// rows are held, and the position rises later.
-func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) error {
-	var parts []part
-	for pv, runs := range g.byPV {
-		for _, r := range runs {
-			parts = append(parts, part{pv, r})
-		}
-	}
-	for chunk := range slices.Chunk(parts, batchHeads) {
-		if err := s.writeGathered(ctx, c.Writer, chunk, g); err != nil {
-			return err
-		}
-	}
-	s.notePartly(c.Writer, g)
-	clear(g.byPV)
-	clear(g.before)
-	size := g.size
-	g.bytes, g.size = 0, 0
-	to := min(g.at, g.limit)
-	if to <= g.sealed {
-		return nil
-	}
-	if s.heldTo(c.Writer) > 0 || g.late.wait(s.tiles) {
-		s.hold(c.Writer, heldRows{to: to, late: g.late, bytes: size})
-	} else {
-		if err := s.raise(ctx, c.Writer, to); err != nil {
-			return err
-		}
-		g.sealed = to
-	}
-	s.cfg.Metrics.Adopted.Add(float64(len(parts)))
-	g.gaps = slices.DeleteFunc(g.gaps, func(gap gap) bool {
-		if gap.after < to {
-			s.reportGap(c.Writer, &gap)
-		}
-		return gap.after < to
-	})
-	return nil
-}
-
-// writeGathered writes parts of the rows of a writer as blocks. The tiles are corrected later, but
-// at once if the rows belong to this engine, because they left memory when it was short.
-func (s *Shard) writeGathered(ctx context.Context, w store.WriterID, parts []part, g *gathering) error {
-	out, err := s.write(ctx, parts, nil)
-	if err != nil {
-		return err
-	}
-	if w == s.shardJournal.Writer() {
-		refused, err := s.correctNow(ctx, out.late)
-		if err != nil {
-			return err
-		}
-		maps.Copy(out.refused, refused)
-	} else {
-		for _, pv := range out.late {
-			g.late[pv] = s.tiles.LateNumber(pv)
-		}
-	}
-	for pv := range out.refused {
-		g.refused[pv], g.limit = true, min(g.limit, g.before[pv])
-	}
-	return nil
-}
-
 // dropClaim drops the claim of a writer that closed or died, and marks its death if it died.
 // A writer that only seemed dead claims the shard again before it sends another row.
 func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) error {
@@ -299,7 +185,9 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 		s.reportGap(c.Writer, lost)
 	}
 	if !c.Closed {
-		if err := s.cfg.Died(ctx, s.shardJournal.Shard, lastSaved(&c, g), time.Now().UnixNano()); err != nil {
+		from := lastSaved(&c, g)
+		to := max(from, s.deadSince(c.Writer).UnixNano()) // the clocks may differ
+		if err := s.cfg.Died(ctx, s.shardJournal.Shard, from, to); err != nil {
 			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
 		}
 	}
@@ -307,6 +195,16 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	delete(s.positions.sealed, c.Writer)
 	c.Sealed = g.sealed
 	return s.cfg.Store.DropClaim(ctx, c)
+}
+
+// deadSince returns since when a writer counts as dead. Its claim may be dropped much later, because its
+// rows were held: in the meantime other engines have captured.
+func (s *Shard) deadSince(w store.WriterID) time.Time {
+	now := time.Now()
+	if l, known := s.watched[w]; known && now.Sub(l.seen) > s.cfg.Silence {
+		return l.seen.Add(s.cfg.Silence)
+	}
+	return now
 }
 
 // lastSaved returns the time up to which all samples of a writer that died are in its rows. A

@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,42 @@ func TestRowsWaitForTheirOwnLateSamples(t *testing.T) {
 		if s.hold(w, heldRows{to: 11, late: late("X", 2)}); s.held[w][0].late["X"] != 2 {
 			t.Error("the first range does not wait for samples that the store had refused")
 		}
+		if s.hold(w, heldRows{to: 11, late: late("X", 1)}); s.held[w][0].late["X"] != 2 {
+			t.Error("the first range waits for samples that the tiles have, and not for later ones")
+		}
 		delete(s.held, w)
+	})
+}
+
+// TestADeathEndsWhenItIsFound holds rows of a writer that died for an hour. The mark of its death must not
+// cover this hour: the writer counted as dead long before.
+func TestADeathEndsWhenItIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage(t, 0, 0)
+		var from, to []int64
+		o.sealer.shard.cfg.Died = func(_ context.Context, _ int, f, t int64) error {
+			from, to = append(from, f), append(to, t)
+			return nil
+		}
+		o.refusing(o.pvs[0], false)
+		w := o.sendRows(1, o.pvs[0])
+		_ = o.st.with(func() {
+			c := o.st.claims[w]
+			c.Closed = false
+			o.st.claims[w] = c
+		})
+		o.seal(1)
+		seen := time.Now()
+		testclock.Advance(time.Hour)
+		o.seal(1)
+		if len(to) > 0 || !o.hasClaim(w) {
+			t.Fatal("the rows are not held")
+		}
+		o.refusing("", false)
+		testclock.Advance(time.Hour)
+		o.seal(2)
+		if len(to) != 1 || to[0] != seen.Add(15*time.Second).UnixNano() || from[0] > to[0] {
+			t.Errorf("the deaths last from %v to %v, want one until %d", from, to, seen.Add(15*time.Second).UnixNano())
+		}
 	})
 }

@@ -45,6 +45,18 @@ func (l lateSamples) wait(t *tiling.Shard) bool {
 	return false
 }
 
+// with adds other late samples, and returns the result. Of two numbers of a PV the greater one counts: the
+// tiles have the late samples of the lower one.
+func (l lateSamples) with(other lateSamples) lateSamples {
+	if l == nil {
+		l = lateSamples{}
+	}
+	for pv, n := range other {
+		l[pv] = max(l[pv], n)
+	}
+	return l
+}
+
 // hold notes that rows of a writer up to a position are in blocks, and which late samples the tiles
 // lack.
 func (s *Shard) hold(w store.WriterID, h heldRows) {
@@ -69,10 +81,7 @@ func (s *Shard) hold(w store.WriterID, h heldRows) {
 func (h *heldRows) add(next heldRows) {
 	h.to = next.to
 	h.bytes += next.bytes
-	if h.late == nil {
-		h.late = lateSamples{}
-	}
-	maps.Copy(h.late, next.late)
+	h.late = h.late.with(next.late)
 }
 
 // hurryHeld makes the corrections due at once for which the rows of a writer wait.

@@ -218,17 +218,10 @@ func (s *Shard) notePartly(w store.WriterID, g *gathering) {
 		for pv := range g.refused {
 			was.pvs[pv] = true
 		}
-		was.addLate(g.late)
+		was.late = was.late.with(g.late)
 	case len(g.refused) == 0:
 		delete(s.refused.writers, w)
 	default:
 		s.setPartly(w, &partlySealed{through: g.at, pvs: g.refused, tried: tried, late: maps.Clone(g.late)})
 	}
-}
-
-func (p *partlySealed) addLate(l lateSamples) {
-	if p.late == nil {
-		p.late = lateSamples{}
-	}
-	maps.Copy(p.late, l)
 }

@@ -455,6 +455,41 @@ func TestRollupsArePutOff(t *testing.T) {
 	})
 }
 
+// TestPutOffRollupsOfAnEndedPVAreWritten ends the capture of a PV while rollups are put off. The sealer must
+// not forget the PV before its last bins are in tiles: nobody else writes them.
+func TestPutOffRollupsOfAnEndedPVAreWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 3, simLevels...)
+		g := m.launch()
+		roomy, short := g.shard.cfg.Memory, journal.NewMemory(1<<20)
+		other := journal.NewShardJournal(1, store.NewWriter(), &journal.Config{Memory: short}) // it does not run
+		other.Append(other.Open("C", sample.String), sample.String, &sample.Sample{Bytes: make([]byte, 900<<10)})
+		g.shard.cfg.Memory = short
+		testclock.Advance(3 * time.Hour)
+		m.put("A", m.some("A", 3*time.Hour, 2000), g)
+		for _, h := range g.shardJournal.Heads() {
+			h.Retire()
+		}
+		for range 3 {
+			m.checkpoint(g)
+			testclock.Advance(time.Hour)
+		}
+		g.shard.cfg.Memory = roomy
+		m.checkpoint(g)
+		for _, l := range simLevels {
+			_, sure := m.sealed("A", l)
+			want := m.journalled("A", l)
+			if through := m.verify("A", l, want, sure); through < want[len(want)-1].End() {
+				t.Errorf("%v: the tiles end at %d, but the samples end at %d", l, through, want[len(want)-1].End())
+			}
+		}
+		m.checkpoint(g)
+		if n := len(g.shard.series); n > 0 {
+			t.Errorf("the sealer has not forgotten %d PVs", n)
+		}
+	})
+}
+
 // TestAnOverwrittenTileIsCorrected checks that a sealer corrects an overwritten tile at its
 // next checkpoint. Another sealer, which had not read the first one's late sample, overwrote
 // the tile.

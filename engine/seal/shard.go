@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -192,7 +190,7 @@ func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 		Damaged: s.quarantine, Metrics: cfg.Metrics.Relocation, Log: cfg.Log,
 	})
 	s.tiles = tiling.New(tiling.Config{
-		Store: cfg.Store, Clock: s.clock, Shard: shardJournal.Shard, Every: cfg.Every, Retention: cfg.retention, Cutoff: s.blocks.Cutoff,
+		Store: cfg.Store, Clock: s.clock, Shard: shardJournal.Shard, Every: cfg.Every, LateAge: cfg.LateAge, Retention: cfg.retention, Cutoff: s.blocks.Cutoff,
 		MayWrite: s.checkClaims, Damaged: s.quarantine, Metrics: cfg.Metrics.Tiling, Log: cfg.Log,
 	})
 	return s
@@ -243,54 +241,9 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 	return true
 }
 
-// migrate continues tier migrations for a short time, once it has the shard's turn.
-func (s *Shard) migrate(ctx context.Context) {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return
-	}
-	s.blocks.Migrate(ctx)
-}
-
-// isPressed reports whether too many samples wait in memory or in the journal. Above a quarter
-// of the memory limit it returns true at random, for one call in 16. Otherwise all shards of
-// an engine could encode at the same time and leave no processor time for capture.
-func (s *Shard) isPressed() bool {
-	const oneOf = 16
-	return s.isShortOfMemory() || s.shardJournal.Written()-s.written.Load() > journalBytes ||
-		s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4 && rand.N(oneOf) == 0
-}
-
 // Watching reports whether the shard has claims of other engines that are neither closed nor
 // known to be dead.
 func (s *Shard) Watching() bool { return s.watching.Load() }
-
-// isOverloaded reports whether samples arrive faster than they are sealed. In this case
-// rollups wait, and readers compute them.
-func (s *Shard) isOverloaded() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4*3 }
-
-func (s *Shard) isShortOfMemory() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/2 }
-
-// checkpoint waits for the shard's turn and a slot, runs f, and logs and counts an error of f.
-func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
-	for _, place := range []chan struct{}{s.turn, s.cfg.Slots} {
-		select {
-		case place <- struct{}{}:
-			defer func() { <-place }()
-		case <-ctx.Done():
-			return
-		}
-	}
-	start := time.Now()
-	err := f(ctx)
-	s.cfg.Metrics.Duration.Observe(time.Since(start).Seconds())
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errSuperseded) {
-		s.cfg.Metrics.Failures.Inc()
-		s.cfg.Log.Warn("sealing a shard failed; the sealer retries", "shard", s.shardJournal.Shard, "err", err)
-	}
-}
 
 // Checkpoint seals the rows that other writers added, and everything that the shard journal
 // has made durable. Then it corrects rollups for late samples, completes rollups and queues tier
@@ -310,14 +263,15 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 		return err
 	}
 	var completing error
-	if s.isOverloaded() {
+	overloaded := s.isOverloaded()
+	if overloaded {
 		s.tiles.PutOff()
 	} else if completing = s.tiles.Complete(ctx); ctx.Err() != nil || errors.Is(completing, errSuperseded) {
 		return completing
 	}
 	for pv, ser := range s.series {
-		if ser.round < s.round && completing == nil && !s.tiles.IsLate(pv) {
-			s.forget(pv) // no engine captures it any longer
+		if ser.round < s.round && !overloaded && completing == nil && !s.tiles.IsLate(pv) && !s.tiles.Lags(pv) {
+			s.forget(pv) // no engine captures it any longer, and its last bins are in tiles
 		}
 	}
 	if err := s.refreshTiers(ctx); err != nil {
@@ -325,52 +279,6 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 	}
 	s.blocks.QueueMigrations()
 	return cmp.Or(adopting, completing)
-}
-
-// Delete makes a checkpoint, and then deletes all stored rows of PVs. The last samples of
-// these PVs must already be durable.
-func (s *Shard) Delete(ctx context.Context, pvs []string) error {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if err := s.Checkpoint(ctx); err != nil {
-		return err
-	}
-	if err := s.correctAll(ctx); err != nil {
-		return err
-	}
-	if err := s.checkNotRefused(pvs); err != nil {
-		return err // the samples would be sealed after the deletion
-	}
-	for _, pv := range pvs {
-		s.forget(pv)
-	}
-	s.blocks.Forget(pvs)
-	return inParallel(ctx, pvs, s.cfg.Store.Delete)
-}
-
-// DropBefore deletes the blocks of a PV in the buckets that end after the time after, and at
-// or before the deletion cutoff. c is the directory entry of the PV. DropBefore returns how
-// many of these buckets had blocks, and how many bytes the blocks took, even if it fails. Some
-// buckets stay: see relocation.Shard.
-func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error) {
-	d := s.blocks.PlanDeletion(c, after, cutoff)
-	if d == nil {
-		return 0, 0, nil
-	}
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return 0, 0, ctx.Err()
-	}
-	if err := s.tiles.Correct(ctx, c.PV); err != nil { // it needs the blocks
-		return 0, 0, fmt.Errorf("bringing rollups of %s up to date: %w", c.PV, err)
-	}
-	return d.Run(ctx)
 }
 
 // forget drops the state of a PV. Its block numbers are not used again.
@@ -382,137 +290,4 @@ func (s *Shard) forget(pv string) {
 		delete(s.series, pv)
 	}
 	s.tiles.Forget(pv)
-}
-
-// Limits of the samples that are encoded and written at once.
-const (
-	batchHeads = 256      // PVs
-	batchBytes = 32 << 20 // of samples, or one sample that is larger
-	leastBatch = 1 << 20  // of batchBytes, however small memory is
-	batchShare = 8        // the part of the memory limit that batchBytes is at most
-)
-
-// batch returns how many bytes of samples the sealer of a shard encodes and writes at once. They
-// do not count as memory, so they depend on its limit.
-func (s *Shard) batch() int {
-	return int(min(batchBytes, max(leastBatch, s.cfg.Memory.Limit()/batchShare)))
-}
-
-// sealOwn seals all samples that the shard journal has made durable.
-func (s *Shard) sealOwn(ctx context.Context) error {
-	if err := s.adoptReleased(ctx); err != nil {
-		return err
-	}
-	to, written := s.shardJournal.Acked(), s.shardJournal.Written()
-	refused, err := s.sealHeads(ctx, s.shardJournal.Heads())
-	if err != nil {
-		return err
-	}
-	if err := s.adoptReleased(ctx); err != nil { // memory may have become short meanwhile
-		return err
-	}
-	after, _, released := s.shardJournal.Released() // some rows stay so if the store refuses a PV
-	s.noteOwnPartly(to, refused, released)
-	for _, h := range refused {
-		to = min(to, h.SealedBefore())
-	}
-	if to = max(to, after); released {
-		to = after
-	}
-	s.written.Store(written)
-	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, s.shardJournal.Writer(), to); err != nil {
-		return err
-	}
-	s.shardJournal.NoteSealed(to)
-	s.positions.noteRaised(s.shardJournal.Writer(), to)
-	return nil
-}
-
-// sealUrgent seals the durable samples of PVs with large values, so that memory and readers do
-// not hold them until the next checkpoint, and those of PVs whose capture has ended, so that the
-// directory knows these PVs. Their blocks are not written again: a block of large values is full
-// at once, and a PV that is not captured gets no more samples. Blocks of other PVs would be
-// written again as they grow.
-func (s *Shard) sealUrgent(ctx context.Context) error {
-	_, err := s.sealHeads(ctx, slices.DeleteFunc(s.shardJournal.Heads(), func(h *journal.Head) bool { return !h.Urgent() || s.refused.pvs[h.PV] }))
-	return err
-}
-
-// sealedHead is a head whose samples up to a count are in blocks.
-type sealedHead struct {
-	*journal.Head
-	through uint64
-}
-
-// sealHeads seals the samples of heads that are durable now, in batches of bounded size. When all
-// blocks are written, it corrects the tiles that lack late samples. It returns the heads of the PVs
-// that the store refuses. They keep their samples.
-func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) (refused []*journal.Head, err error) {
-	due := make([]uint64, len(heads))
-	for i, h := range heads {
-		due[i] = h.Durable()
-	}
-	var late []sealedHead
-	for len(heads) > 0 {
-		var parts []part
-		var sealed []sealedHead
-		for room := s.batch(); len(parts) < min(len(heads), batchHeads) && room > 0; {
-			h, r := heads[len(parts)], new(sample.Run)
-			through := h.Unsealed(r, room)
-			room -= r.Size()
-			parts, sealed = append(parts, part{h.PV, r}), append(sealed, sealedHead{h, through})
-			if through < due[len(sealed)-1] {
-				break
-			}
-		}
-		out, err := s.write(ctx, parts, s.cfg.Expired)
-		if err != nil {
-			return nil, err
-		}
-		done := 0 // only the last of these heads can have more samples
-		for i, h := range sealed {
-			more := h.through < due[i]
-			switch {
-			case out.refused[h.PV]:
-				refused, more = append(refused, h.Head), false
-			case !slices.Contains(out.late, h.PV):
-				h.Sealed(h.through)
-			case more:
-				kept, err := s.releaseLate(ctx, []sealedHead{h})
-				if err != nil {
-					return nil, err
-				}
-				refused, more = append(refused, kept...), len(kept) == 0
-			default:
-				late = append(late, h)
-			}
-			if !more {
-				done++
-			}
-		}
-		heads, due = heads[done:], due[done:]
-	}
-	kept, err := s.releaseLate(ctx, late)
-	return append(refused, kept...), err
-}
-
-// releaseLate corrects the tiles that lack samples of heads, and then drops the samples from memory.
-// It returns the heads of the PVs for which the store refuses that.
-func (s *Shard) releaseLate(ctx context.Context, heads []sealedHead) (kept []*journal.Head, err error) {
-	var pvs []string
-	for _, h := range heads {
-		pvs = append(pvs, h.PV)
-	}
-	refused, err := s.correctNow(ctx, pvs)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range heads {
-		if refused[h.PV] {
-			kept = append(kept, h.Head)
-		} else {
-			h.Sealed(h.through)
-		}
-	}
-	return kept, nil
 }

@@ -38,7 +38,7 @@ type written struct {
 // write stores the parts as blocks, and carries the last sample of each PV forward into the
 // present bucket. If report is not nil, write calls it with the number of samples that are too
 // old to be kept. write returns when the store has acknowledged all rows, except those of refused
-// PVs. write fails only if ctx ends.
+// PVs. write fails only if ctx ends, or if another engine leads.
 //
 // write stores rows in this order: directory, blocks, late carried-forward samples. The caller
 // corrects tiles, then it raises sealed positions and releases memory. Readers, and a new leader

@@ -75,6 +75,12 @@ func (s *Shard) PutOff() {
 // hasEnded reports whether a PV is no longer captured.
 func (s *Shard) hasEnded(ser *series) bool { return ser.round < s.round }
 
+// Lags reports whether some rollups of a PV lack sealed samples that are to be read from blocks.
+func (s *Shard) Lags(pv string) bool {
+	ser := s.series[pv]
+	return ser != nil && slices.ContainsFunc(ser.levels, func(r *level) bool { return r.isRequested(ser) && (!r.warm || r.lags) })
+}
+
 // isRequested reports whether the PV should have the level.
 func (r *level) isRequested(ser *series) bool { return slices.Contains(ser.requested, r.level) }
 

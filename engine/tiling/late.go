@@ -149,17 +149,17 @@ func (s *Shard) Correct(ctx context.Context, pv string) error {
 
 func (s *Shard) correct(ctx context.Context, pv string, d *lateness) error {
 	ser := s.series[pv]
-	known := ser != nil && ser.loaded
-	if !known { // the sealer has forgotten the PV
+	if ser == nil { // the sealer has forgotten the PV
 		ser = &series{pv: pv, entry: new(layout.Entry)}
 	}
 	if err := s.refresh(ctx, ser); err != nil {
 		return err
 	}
-	if !known {
+	if !ser.loaded {
 		if err := s.loadLevels(ctx, ser); err != nil {
 			return err
 		}
+		ser.loaded = true
 	}
 	ser.cutoff = &d.cutoff
 	defer func() { ser.cutoff = nil }()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"varve.dev/varve/engine/journal"
@@ -61,20 +62,34 @@ func (s *Shard) Revise(ctx context.Context, seen *OtherSealers) error {
 	if seen.Gone {
 		s.addToAll(spans, span{seen.Before - int64(s.cfg.Every), time.Now().UnixNano()})
 	}
-	for _, pv := range slices.Sorted(maps.Keys(spans)) {
-		if err := s.reviseSeries(ctx, s.series[pv], spans[pv]); errors.Is(err, ErrSuperseded) {
+	var failed atomic.Int32
+	if err := inParallel(ctx, slices.Sorted(maps.Keys(spans)), func(ctx context.Context, pv string) error {
+		ser, err := s.series[pv], errManyFailed
+		if failed.Load() < maxFailed {
+			err = s.reviseSeries(ctx, ser, spans[pv])
+		}
+		if errors.Is(err, ErrSuperseded) {
 			return err
 		} else if err != nil {
-			ser := s.series[pv]
+			failed.Add(1)
 			s.reviseLater(ser, slices.Concat(spans[pv], ser.late.now, ser.late.before), err)
 		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	return ctx.Err()
 }
 
+// maxFailed is for how many PVs Revise may fail before it tries no more, because each try may take as
+// long as the store lets a request wait.
+const maxFailed = 32
+
+var errManyFailed = errors.New("the store refused this for many other PVs")
+
 // reviseLater remembers spans of a PV as late, because the tiles could not be read or written.
 func (s *Shard) reviseLater(ser *series, spans []span, err error) {
-	if !errors.Is(err, context.Canceled) {
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, errManyFailed) {
 		s.cfg.Log.Warn("rollups cannot be brought up to date; the sealer tries again", "shard", s.cfg.Shard, "pv", ser.pv, "err", err)
 	}
 	s.noteLate(ser, spans)

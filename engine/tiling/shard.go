@@ -39,6 +39,8 @@ type Config struct {
 	Shard int
 	// Every is the time between two checkpoints of the shard.
 	Every time.Duration
+	// LateAge is the longest time that corrections for late samples wait: see Pace.
+	LateAge time.Duration
 	// Retention returns the retention of a PV, with the levels that the PV should have. It
 	// returns false for a PV that is not captured here.
 	Retention func(pv string) (store.Retention, bool)
@@ -155,6 +157,7 @@ func (s *Shard) Load(ctx context.Context, pv string) error {
 
 // loadLevels reads the tiles of the levels in a PV's directory entry.
 func (s *Shard) loadLevels(ctx context.Context, ser *series) error {
+	was := ser.levels
 	ser.levels = nil
 	for _, l := range ser.entry.Levels {
 		if !l.Valid() {
@@ -163,6 +166,9 @@ func (s *Shard) loadLevels(ctx context.Context, ser *series) error {
 		r, err := s.findTiles(ctx, ser, l)
 		if err != nil {
 			return err
+		}
+		if i := slices.IndexFunc(was, func(o *level) bool { return o.level == l }); i >= 0 {
+			r.unsure = was[i].unsure // they are not confirmed yet
 		}
 		ser.levels = append(ser.levels, r)
 	}
@@ -208,14 +214,15 @@ func (s *Shard) Acknowledge(parts []Part) (late []string) {
 		if n := len(late); n == 0 || late[n-1] != ser.pv {
 			late = append(late, ser.pv)
 		}
-		if layout.Expired(ser.bucket(run.Times[old]), now+int64(expirySoon)) {
+		if layout.Expired(ser.bucket(run.Times[old]), now+int64(max(expirySoon, 2*s.cfg.LateAge))) {
 			s.Hurry(late[len(late)-1:])
 		}
 	}
 	return late
 }
 
-// expirySoon is a time. The correction of bins whose samples expire within this time does not wait.
+// expirySoon is a time. The correction of bins whose samples expire within this time, or within twice
+// Config.LateAge, does not wait.
 const expirySoon = 6 * time.Hour
 
 // inParallel calls f for all items, a few at a time.
