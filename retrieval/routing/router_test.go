@@ -146,7 +146,9 @@ func (s *site) engine(n int, f *fakeEngine) {
 	mux := http.NewServeMux()
 	peer.NewHandler(f, func() bool { return false }, prometheus.NewRegistry()).Register(mux)
 	if f.report != nil {
-		mux.HandleFunc("GET "+report.Path, func(w http.ResponseWriter, _ *http.Request) { s.Expect(json.NewEncoder(w).Encode(f.report)).To(Succeed()) })
+		mux.HandleFunc("GET "+report.Path, func(w http.ResponseWriter, _ *http.Request) {
+			s.Expect(json.NewEncoder(w).Encode(f.report)).To(Succeed())
+		})
 	}
 	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}}
 	srv.Start()

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// lanes waits until the lanes have these PVs: those of a lane with commas, and the lanes with a bar.
+// lanes waits until the plots have these PVs: those of one plot separated by commas, and the plots by bars.
 func (p *page) lanes(want string) {
 	p.t.Helper()
 	p.wait(fmt.Sprintf(`[...document.querySelectorAll(".lane-plot")].map((l) => l.plot.traces().map((t) => t.pv).join()).join("|") === %q`, want))
@@ -54,8 +54,8 @@ func (p *page) dragTrace(trace, target string, check func()) {
 	p.wait(`!document.querySelector(".ghost")`)
 }
 
-// TestMoveTraces moves traces between lanes with the keyboard and with the pointer, and checks that the
-// URL has the lanes.
+// TestMoveTraces moves traces between plots with the keyboard and with the pointer, and checks that the
+// URL has the plots.
 func TestMoveTraces(t *testing.T) {
 	a := newArchive(t)
 	a.fill()
@@ -103,7 +103,7 @@ func (p *page) scales(lane string) (s struct{ Y, Y2 []float64 }) {
 	return s
 }
 
-// TestTwoAxes plots two units in one lane, with an axis each, and checks that a third one is refused.
+// TestTwoAxes plots two units in one plot, with an axis each, and checks that a third one is refused.
 func TestTwoAxes(t *testing.T) {
 	a := newArchive(t)
 	a.fill()
@@ -136,7 +136,7 @@ func TestTwoAxes(t *testing.T) {
 	p.lanes("SR:CURRENT,SR:LIFETIME|SR:PRESSURE")
 	p.run(chromedp.Navigate(a.server.URL + "/?pv=SR:CURRENT&pv=SR:LIFETIME&pv=SR:PRESSURE&lane=1:SR:CURRENT&lane=1:SR:LIFETIME&lane=1:SR:PRESSURE" + hour))
 	p.ready(3)
-	p.lanes("SR:CURRENT,SR:LIFETIME|SR:PRESSURE") // a third unit has a lane of its own
+	p.lanes("SR:CURRENT,SR:LIFETIME|SR:PRESSURE") // a third unit has a plot of its own
 }
 
 // TestScales fixes the range of an axis, refuses wrong ranges, and makes one axis of two logarithmic.

@@ -107,6 +107,5 @@ export function without(state: State, pv: string): Partial<State> {
   delete lanes[pv];
   return {
     pvs: state.pvs.filter((p) => p !== pv), lanes, limits: state.limits.filter((p) => p !== pv),
-    xy: state.xy?.includes(pv) ? undefined : state.xy, hist: state.hist === pv ? undefined : state.hist,
   };
 }

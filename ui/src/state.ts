@@ -1,6 +1,6 @@
 // The state of a plot, and its form in the URL:
 //
-//   ?pv=SR:I&pv=SR:I -1d&from=-1h&to=now&utc=1&lane=1:SR:I&log=1:mA&y=h:0:20&limits=SR:I&hist=SR:I&window=T1/T2&changes=SR01*
+//   ?pv=SR:I&pv=SR:I -1d&from=-1h&to=now&utc=1&lane=1:SR:I&log=1:mA&y=h:0:20&limits=SR:I&window=T1/T2&changes=SR01*
 //
 // pv is a trace: a PV, or a PV and how much later than its own time it is drawn. lane is the number of
 // the lane of a trace that is not in the lane of its unit. log and y are for axes: their keys are the
@@ -23,10 +23,6 @@ export interface State {
   fixed: Record<string, [number, number]>;
   /** Traces whose alarm limits are drawn. */
   limits: string[];
-  /** The traces of which one is plotted against the other: that of the x axis first. */
-  xy?: [string, string];
-  /** The trace of which a histogram is shown. */
-  hist?: string;
   /** The selected window. */
   window?: Range;
   /** The PVs of which those that changed in the window are listed: a pattern, "" for all, or "group NAME". */
@@ -62,12 +58,10 @@ export function parseState(search: string): State {
   const window = parseWindow(q.get("window"));
   return {
     pvs, from, to, utc: q.get("utc") === "1", lanes: parseLanes(q, pvs), log, fixed: parseFixed(q.getAll("y"), log),
-    limits: pvs.filter((pv) => q.getAll("limits").includes(pv)), xy: parsePair(q.getAll("xy"), pvs), hist: pvs.find((pv) => pv === q.get("hist")),
+    limits: pvs.filter((pv) => q.getAll("limits").includes(pv)),
     window, changes: window && (q.get("changes") ?? undefined),
   };
 }
-
-const parsePair = ([x, y]: string[], pvs: string[]): [string, string] | undefined => (x !== y && pvs.includes(x) && pvs.includes(y) ? [x, y] : undefined);
 
 /** parseLanes parses numbers of lanes. In older links, alone is a PV with a lane of its own. */
 function parseLanes(q: URLSearchParams, pvs: string[]): Record<string, number> {
@@ -117,8 +111,6 @@ export function formatState(s: State): string {
   for (const key of s.log) q.append("log", key);
   for (const [key, [lo, hi]] of Object.entries(s.fixed)) q.append("y", `${key}:${lo}:${hi}`);
   for (const pv of s.limits) q.append("limits", pv);
-  for (const pv of s.xy ?? []) q.append("xy", pv);
-  if (s.hist) q.set("hist", s.hist);
   if (s.window) {
     q.set("window", Object.values(absolute(s.window)).join("/"));
     if (s.changes !== undefined) q.set("changes", s.changes);
