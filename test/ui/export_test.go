@@ -17,6 +17,12 @@ import (
 // export chooses an item of the menu and returns the file that the page saves.
 func (p *page) export(what string) []byte {
 	p.t.Helper()
+	return p.exportAs(what, what)
+}
+
+// exportAs is export for a file with another ending.
+func (p *page) exportAs(what, ending string) []byte {
+	p.t.Helper()
 	done := make(chan string, 1)
 	chromedp.ListenTarget(p.ctx, func(ev any) {
 		if e, ok := ev.(*browser.EventDownloadProgress); ok && e.State == browser.DownloadProgressStateCompleted {
@@ -32,7 +38,7 @@ func (p *page) export(what string) []byte {
 	case <-p.ctx.Done():
 		p.t.Fatalf("no file arrives: %v", p.ctx.Err())
 	}
-	files, err := filepath.Glob(filepath.Join(p.downloads, "*."+what))
+	files, err := filepath.Glob(filepath.Join(p.downloads, "*."+ending))
 	if err != nil || len(files) != 1 {
 		p.t.Fatalf("the files are %v: %v", files, err)
 	}

@@ -9,13 +9,14 @@ import { serverOffset } from "./api";
 import { ChangeList } from "./changes";
 import { usePlot } from "./data";
 import type { Trace } from "./draw";
-import { download, fileName, isText, picture, samplesURL, textFor, type Export } from "./export";
+import { download, fileName, isText, needsToken, picture, samplesURL, textFor, type Export } from "./export";
 import { breaks } from "./gaps";
 import { GapList, inView, Note } from "./gaplist";
 import { useKeys } from "./keys";
 import { LaneRow, own } from "./lanerow";
 import { group } from "./lanes";
 import { useLimits } from "./limits";
+import { plt } from "./phoebus";
 import { Search } from "./search";
 import { Selection } from "./selection";
 import { copy, fetchFile } from "./share";
@@ -102,11 +103,13 @@ export function App({ look }: { look: Look }) {
   };
   const share = () => copy(new URL(formatState({ ...state, ...absolute(range) }), document.baseURI).href, "The link", setMessage);
   const save = (what: Export) => {
-    if (isText(what)) return copy(textFor(what, pvsOf(state.pvs), range), "The text", setMessage);
+    const pvs = pvsOf(state.pvs);
+    if (isText(what)) return void needsToken().catch(() => false).then((token) => copy(textFor(what, pvs, range, token), "The text", setMessage));
+    if (what === "phoebus") return download(new Blob([plt(lanes, range, live)], { type: "application/xml" }), fileName(range, "plt"));
     if (what === "png") {
       return void picture(lanes, range, state.utc, theme).then((b) => download(b, fileName(range, "png"))).catch((e: Error) => setMessage(e.message));
     }
-    void fetchFile(samplesURL(pvsOf(state.pvs), range, what), fileName(range, what), setMessage);
+    void fetchFile(samplesURL(pvs, range, what), fileName(range, what), setMessage);
   };
 
   const leftOut = state.pvs.flatMap((pv) => {

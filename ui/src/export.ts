@@ -21,17 +21,24 @@ export const fileName = (r: Range, ext: string) => `varve-${new Date(r.lo).toISO
 
 export type File = "csv" | "arrow" | "parquet";
 export type Text = "curl" | "python" | "grafana";
-export type Export = File | Text | "png";
+export type Export = File | Text | "png" | "phoebus";
 
 const texts = ["curl", "python", "grafana"];
 export const isText = (what: Export): what is Text => texts.includes(what);
 
-/** textFor returns a shell command, a Python program, or a query for Grafana's Prometheus data source. */
-export function textFor(what: Text, pvs: string[], r: Range): string {
-  const signed = getAccess().token !== "";
+/** needsToken finds out whether others than this browser need a token. It sends no cookies and no token. */
+export async function needsToken(): Promise<boolean> {
+  if (getAccess().token !== "") return true;
+  const res = await fetch("api/v1/names?limit=1", { credentials: "omit", cache: "no-store" });
+  return res.status === 401 || res.status === 403;
+}
+
+/** textFor returns a shell command, a Python program, or a query for Grafana's Prometheus data source.
+ * With token, the first two read a token from the environment variable VARVE_TOKEN. */
+export function textFor(what: Text, pvs: string[], r: Range, token: boolean): string {
   const at = (format: string) => new URL(samplesURL(pvs, r, format), document.baseURI).href;
-  if (what === "curl") return `curl ${signed ? '-H "Authorization: Bearer $VARVE_TOKEN" ' : ""}'${at("csv").replaceAll("'", "%27")}'`;
-  if (what === "python" && signed) {
+  if (what === "curl") return `curl ${token ? '-H "Authorization: Bearer $VARVE_TOKEN" ' : ""}'${at("csv").replaceAll("'", "%27")}'`;
+  if (what === "python" && token) {
     return `import os, pandas\ndf = pandas.read_parquet(${JSON.stringify(at("parquet"))}, storage_options={"Authorization": "Bearer " + os.environ["VARVE_TOKEN"]})`;
   }
   if (what === "python") return `import pandas\ndf = pandas.read_parquet(${JSON.stringify(at("parquet"))})`;

@@ -1,8 +1,8 @@
-// The selected window of time: statistics of each PV in it, and what can be done with it.
+// The selected window of time: statistics of each PV in it, by the archive, and what can be done with it.
 
 import type { Trace } from "./draw";
 import type { Range } from "./state";
-import { statistics } from "./series";
+import { useStatistics, type PVStatistics } from "./statistics";
 import { clock, duration } from "./time";
 import { number } from "./values";
 
@@ -17,6 +17,7 @@ interface Props {
 }
 
 export function Selection({ traces, window, utc, changes, onZoom, onChanges, onClose }: Props) {
+  const found = useStatistics(traces.map((t) => t.pv), window);
   return (
     <section class="selection" aria-label="Selection" data-from={Math.round(window.lo)} data-to={Math.round(window.hi)}>
       <header>
@@ -29,8 +30,8 @@ export function Selection({ traces, window, utc, changes, onZoom, onChanges, onC
       {traces.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Statistics of the selection">
           <table>
-            <thead><tr><th>PV</th><th>Min</th><th>Mean</th><th>Max</th><th>Samples</th><th>From</th></tr></thead>
-            <tbody>{traces.map((t) => <Row key={t.pv} trace={t} window={window} />)}</tbody>
+            <thead><tr>{["PV", "Min", "Mean", "Std", "Max", "Samples", "Covered", "In alarm", "From"].map((h) => <th key={h}>{h}</th>)}</tr></thead>
+            <tbody>{traces.map((t) => <Row key={t.pv} trace={t} found={found.get(t.pv)} />)}</tbody>
           </table>
         </div>
       )}
@@ -38,20 +39,35 @@ export function Selection({ traces, window, utc, changes, onZoom, onChanges, onC
   );
 }
 
-/** Row has the statistics that follow from what the plot holds: bins that overlap the window count as a whole. */
-function Row({ trace, window }: { trace: Trace; window: Range }) {
+const alarms = [["MINOR", 1], ["MAJOR", 2], ["INVALID", 3]] as const;
+
+/** Row has the statistics that the archive computed. */
+function Row({ trace, found }: { trace: Trace; found: PVStatistics | string | undefined }) {
   const s = trace.series;
-  if (!s) return <tr><td>{trace.pv}</td><td colSpan={5}>…</td></tr>;
-  const st = statistics(s, trace.breaks, window.lo, window.hi);
-  const show = (v: number) => (s.kind === "number" || s.kind === "enum" ? number(Number.isFinite(v) ? Number(v.toPrecision(6)) : v, s) : "–");
+  const head = <td><i class="swatch" style={{ background: trace.color }} />{trace.pv}</td>;
+  if (typeof found === "string") return <tr>{head}<td colSpan={8} role="alert">{found}</td></tr>;
+  if (!found || !s) return <tr>{head}<td colSpan={8}>…</td></tr>;
+  const show = (v: number | undefined) => (v === undefined ? "–" : number(Number(v.toPrecision(6)), s));
   return (
-    <tr data-pv={trace.pv} data-samples={st.samples} data-min={st.min} data-max={st.max} data-mean={st.mean}>
-      <td><i class="swatch" style={{ background: trace.color }} />{trace.pv}</td>
-      <td>{show(st.min)}</td>
-      <td>{s.kind === "number" ? show(st.mean) : "–"}</td>
-      <td>{show(st.max)}</td>
-      <td>{st.samples.toLocaleString("en")}</td>
-      <td>{s.mode === "samples" ? "raw samples" : `bins of ${duration(s.width)}`}</td>
+    <tr data-pv={trace.pv} data-samples={found.count} data-min={found.min} data-max={found.max} data-mean={found.mean} data-std={found.std} data-covered={found.covered}>
+      {head}
+      <td>{show(found.min)}</td>
+      <td>{show(found.mean)}</td>
+      <td>{show(found.std)}</td>
+      <td>{show(found.max)}</td>
+      <td>{found.count.toLocaleString("en")}</td>
+      <td>{Math.floor(found.covered * 1000) / 10} %</td>
+      <td>{alarms.filter(([name]) => found.alarm[name] > 0).map(([name, i]) => <span key={name} class={`severity-${i}`}>{name} {found.source === "bins" && "≤ "}{duration(found.alarm[name] * 1000)} </span>)}</td>
+      <td>{notes(found)}</td>
     </tr>
   );
+}
+
+/** notes says what the statistics come from, and what they lack. */
+function notes(s: PVStatistics): string {
+  let text = s.source === "samples" ? "all samples" : "bins";
+  if (s.lost) text += `; without ${s.lost} samples in damaged blocks`;
+  if (s.completeUntil) text += "; later samples may be missing: an engine does not answer";
+  if (s.gapsLeftOutFrom) text += "; too many gaps: they count as covered";
+  return text;
 }

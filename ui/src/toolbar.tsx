@@ -125,6 +125,7 @@ function Menu({ disabled, onExport }: { disabled: boolean; onExport: Props["onEx
         <button type="button" data-export="arrow" onClick={() => run("arrow")}>Arrow <small>all samples in view</small></button>
         <button type="button" data-export="parquet" onClick={() => run("parquet")}>Parquet <small>all samples in view</small></button>
         <button type="button" data-export="png" onClick={() => run("png")}>PNG <small>picture</small></button>
+        <button type="button" data-export="phoebus" onClick={() => run("phoebus")}>Phoebus <small>.plt of its Data Browser</small></button>
         <button type="button" data-export="curl" onClick={() => run("curl")}>Copy as curl</button>
         <button type="button" data-export="python" onClick={() => run("python")}>Copy as Python <small>pandas</small></button>
         <button type="button" data-export="grafana" onClick={() => run("grafana")}>Copy for Grafana <small>its Prometheus data source</small></button>
