@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// lanes waits until the plots have these PVs: those of one plot separated by commas, and the plots by bars.
-func (p *page) lanes(want string) {
+// plots waits until the plots have these PVs: those of one plot separated by commas, and the plots by bars.
+func (p *page) plots(want string) {
 	p.t.Helper()
 	p.wait(fmt.Sprintf(`[...document.querySelectorAll(".lane-plot")].map((l) => l.plot.traces().map((t) => t.pv).join()).join("|") === %q`, want))
 }
@@ -61,20 +61,20 @@ func TestMoveTraces(t *testing.T) {
 	a.fill()
 	p := open(t, a.server.URL+"/?pv=SR:CURRENT&pv=SR:CURRENT:REF&pv=SR:MODE&log=mA"+hour)
 	p.ready(3)
-	p.lanes("SR:CURRENT,SR:CURRENT:REF|SR:MODE")
+	p.plots("SR:CURRENT,SR:CURRENT:REF|SR:MODE")
 	p.choose("SR:CURRENT:REF", "Plot alone")
-	p.lanes("SR:CURRENT|SR:CURRENT:REF|SR:MODE")
+	p.plots("SR:CURRENT|SR:CURRENT:REF|SR:MODE")
 	p.shoot("alone")
 	p.run(chromedp.Reload())
 	p.ready(3)
-	p.lanes("SR:CURRENT|SR:CURRENT:REF|SR:MODE")
+	p.plots("SR:CURRENT|SR:CURRENT:REF|SR:MODE")
 	p.choose("SR:CURRENT:REF", "Plot with SR:CURRENT")
-	p.lanes("SR:CURRENT,SR:CURRENT:REF|SR:MODE")
+	p.plots("SR:CURRENT,SR:CURRENT:REF|SR:MODE")
 	p.wait(`!location.search.includes("lane=") && location.search.includes("log=mA")`)
 	p.dragTrace("SR:CURRENT", `.drop-own`, func() { p.shoot("drag") })
-	p.lanes("SR:CURRENT|SR:CURRENT:REF|SR:MODE")
+	p.plots("SR:CURRENT|SR:CURRENT:REF|SR:MODE")
 	p.dragTrace("SR:CURRENT:REF", `.lane`, nil)
-	p.lanes("SR:CURRENT,SR:CURRENT:REF|SR:MODE")
+	p.plots("SR:CURRENT,SR:CURRENT:REF|SR:MODE")
 	p.wait(`location.search.includes("lane=1:SR:CURRENT&lane=1:SR:CURRENT:REF")`)
 	p.dragTrace("SR:CURRENT", `[data-lane="enum SR:MODE"]`, nil)
 	p.wait(`document.querySelector(".banner")?.innerText.includes("SR:MODE has a plot of its own")`)
@@ -82,12 +82,12 @@ func TestMoveTraces(t *testing.T) {
 		p.run(chromedp.KeyEvent(kb.Escape))
 		p.wait(`!document.querySelector(".ghost")`)
 	})
-	p.lanes("SR:CURRENT,SR:CURRENT:REF|SR:MODE")
+	p.plots("SR:CURRENT,SR:CURRENT:REF|SR:MODE")
 	p.run(chromedp.Evaluate("history.back()", nil))
-	p.lanes("SR:CURRENT|SR:CURRENT:REF|SR:MODE")
+	p.plots("SR:CURRENT|SR:CURRENT:REF|SR:MODE")
 	p.run(chromedp.Navigate(a.server.URL + "/?pv=SR:CURRENT&pv=SR:CURRENT:REF&alone=SR:CURRENT:REF" + hour)) // a link of an older version
 	p.ready(2)
-	p.lanes("SR:CURRENT|SR:CURRENT:REF")
+	p.plots("SR:CURRENT|SR:CURRENT:REF")
 }
 
 // replace types a text in place of what an input has.
@@ -112,7 +112,7 @@ func TestTwoAxes(t *testing.T) {
 	p := open(t, a.server.URL+"/?pv=SR:CURRENT&pv=SR:LIFETIME&pv=SR:PRESSURE"+hour)
 	p.ready(3)
 	p.choose("SR:LIFETIME", "Plot with SR:CURRENT")
-	p.lanes("SR:CURRENT,SR:LIFETIME|SR:PRESSURE")
+	p.plots("SR:CURRENT,SR:LIFETIME|SR:PRESSURE")
 	s := p.scales("lane 1")
 	if len(s.Y2) != 3 || s.Y[0] > 95 || s.Y[1] < 305 || s.Y2[0] > 10 || s.Y2[0] < 9 || s.Y2[1] < 10.98 || s.Y2[1] > 12 {
 		t.Fatalf("the axes are %+v", s)
@@ -130,13 +130,13 @@ func TestTwoAxes(t *testing.T) {
 	}
 	p.choose("SR:PRESSURE", "Plot with SR:CURRENT, SR:LIFETIME")
 	p.wait(`document.querySelector(".banner")?.innerText.includes("has mA and h, and SR:PRESSURE has mbar")`)
-	p.lanes("SR:CURRENT,SR:LIFETIME|SR:PRESSURE")
+	p.plots("SR:CURRENT,SR:LIFETIME|SR:PRESSURE")
 	p.run(chromedp.Reload())
 	p.ready(3)
-	p.lanes("SR:CURRENT,SR:LIFETIME|SR:PRESSURE")
+	p.plots("SR:CURRENT,SR:LIFETIME|SR:PRESSURE")
 	p.run(chromedp.Navigate(a.server.URL + "/?pv=SR:CURRENT&pv=SR:LIFETIME&pv=SR:PRESSURE&lane=1:SR:CURRENT&lane=1:SR:LIFETIME&lane=1:SR:PRESSURE" + hour))
 	p.ready(3)
-	p.lanes("SR:CURRENT,SR:LIFETIME|SR:PRESSURE") // a third unit has a plot of its own
+	p.plots("SR:CURRENT,SR:LIFETIME|SR:PRESSURE") // a third unit has a plot of its own
 }
 
 // TestScales fixes the range of an axis, refuses wrong ranges, and makes one axis of two logarithmic.

@@ -33,10 +33,10 @@ func TestShiftedTrace(t *testing.T) {
 	p.wait(`document.querySelector(".trace-menu [role=alert]")?.innerText.startsWith("Write ")`)
 	p.replace(`[aria-label="How much earlier than SR:DAILY"]`, "48h"+kb.Enter)
 	p.ready(3)
-	p.lanes("SR:DAILY,SR:DAILY -1d,SR:DAILY -48h")
+	p.plots("SR:DAILY,SR:DAILY -1d,SR:DAILY -48h")
 	p.run(chromedp.Reload())
 	p.ready(3)
-	p.lanes("SR:DAILY,SR:DAILY -1d,SR:DAILY -48h")
+	p.plots("SR:DAILY,SR:DAILY -1d,SR:DAILY -48h")
 	p.shoot("shift")
 	at := float64(begin)/1e6 + 2*day*1e3
 	for i, shift := range []float64{0, day * 1e3, 2 * day * 1e3} {
