@@ -46,7 +46,10 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 			s.shardJournal.GiveUp(c.Sealed)
 			continue
 		}
-		dead := !c.Closed && !s.cfg.Ours(c.Writer) && s.isSilent(c)
+		dead, err := s.isDead(ctx, c)
+		if err != nil {
+			return nil, err
+		}
 		if !all && (!c.Closed && !dead || s.partly(c.Writer) != nil || s.heldTo(c.Writer) > 0) {
 			continue
 		}
@@ -58,6 +61,17 @@ func (s *Shard) adopt(ctx context.Context, all bool) (failed, err error) {
 		}
 	}
 	return failed, nil
+}
+
+// isDead reports whether the writer of a claim has died. A shard that this engine releases closes its
+// claim, and only then Ours no longer knows the writer. So the claim is read again after Ours was asked:
+// c may be older.
+func (s *Shard) isDead(ctx context.Context, c store.Claim) (bool, error) {
+	if c.Closed || s.cfg.Ours(c.Writer) || !s.isSilent(c) {
+		return false, nil
+	}
+	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
+	return slices.ContainsFunc(claims, func(now store.Claim) bool { return now.Writer == c.Writer && !now.Closed }), err
 }
 
 // readClaims reads the claims at the begin of a pass. It returns errSuperseded if another engine leads.

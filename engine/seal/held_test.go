@@ -166,3 +166,37 @@ func TestADeathEndsWhenItIsFound(t *testing.T) {
 		}
 	})
 }
+
+// TestAReleasedShardIsNotDead releases a shard of the same engine after the claims were read, and before
+// the sealer asks whether the writer belongs to the engine.
+func TestAReleasedShardIsNotDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage(t, 0, 0)
+		w := store.WriterID{0xaa}
+		closed := func(is bool) {
+			now := time.Now().UnixNano()
+			_ = o.st.with(func() { o.st.claims[w] = store.Claim{Writer: w, Since: now, Alive: now, Closed: is} })
+		}
+		closed(false)
+		cfg := o.sealer.shard.cfg
+		cfg.Silence = 0
+		cfg.Died = func(context.Context, int, int64, int64) error {
+			t.Error("the sealer marks a death")
+			return nil
+		}
+		released := false
+		cfg.Ours = func(of store.WriterID) bool {
+			if of != w || !released {
+				return of == w
+			}
+			closed(true)
+			return false
+		}
+		o.seal(2)
+		released = true
+		o.seal(3)
+		if o.hasClaim(w) {
+			t.Error("the claim of the released shard stays")
+		}
+	})
+}

@@ -12,15 +12,18 @@ import (
 func TestStatisticsComeFromTheArchive(t *testing.T) {
 	a := newArchive(t)
 	r := &sample.Run{Type: sample.Float64}
-	const n, step = 100_000, second / 50
+	const n, step, inBlock = 100_000, second / 50, 20_000
 	for i := range int64(n) {
 		severity := sample.NoAlarm
 		if i%100 < 25 {
 			severity = sample.Major
 		}
 		r.Append(&sample.Sample{Time: begin + i*step, Word: math.Float64bits(float64(i % 1000)), Tag: sample.MakeTag(severity, 3)})
+		if r.Len() == inBlock {
+			a.put("STAT", r)
+			r.Reset(r.Type)
+		}
 	}
-	a.put("STAT", r)
 	p := open(t, a.server.URL+"/?pv=STAT&pv=NEVER&window=2026-01-01T12:05:00.010Z/2026-01-01T12:07:00.010Z"+hour)
 	p.wait(`document.querySelector(".value[data-pv=STAT]")?.dataset.mode === "bins" && document.querySelector(".selection tr[data-pv=STAT]")`)
 	var got struct {
