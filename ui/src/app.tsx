@@ -8,7 +8,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { serverOffset } from "./api";
 import { ChangeList } from "./changes";
 import { usePlot } from "./data";
-import type { Trace } from "./draw";
+import type { Trace } from "./paint";
 import { download, fileName, isText, needsToken, picture, samplesURL, textFor, type Export } from "./export";
 import { breaks } from "./gaps";
 import { GapList, inView, Note } from "./gaplist";
@@ -21,7 +21,7 @@ import { Search } from "./search";
 import { Selection } from "./selection";
 import { copy, fetchFile } from "./share";
 import { absolute, formatState, isLive, maxPVs, resolve, type Range } from "./state";
-import { Top } from "./shell";
+import { Top } from "./page";
 import type { Look } from "./theme";
 import { clock, zoneName } from "./time";
 import { Toolbar } from "./toolbar";

@@ -3,43 +3,10 @@
 
 import type uPlot from "uplot";
 import type { Break } from "./gaps";
-import { drawLimits, type Limit } from "./limits";
-import type { Series } from "./series";
+import { drawLimits } from "./limits";
+import { brokenAt, fit, type Context, type Theme, type Trace } from "./paint";
+import { ms, type Series } from "./series";
 import { drawStates } from "./states";
-import { ms } from "./series";
-
-export interface Trace {
-  /** The PV, with its shift if it has one: see traces.ts. */
-  pv: string;
-  color: string;
-  /** The axis in its lane. */
-  axis?: number;
-  /** The alarm limits with their history, if they are drawn. */
-  limits?: Limit[];
-  series?: Series;
-  breaks: Break[];
-}
-
-export interface Theme {
-  text: string;
-  grid: string;
-  axis: string;
-  surface: string;
-  /** Size of the font of the axes, in px. */
-  font: number;
-  severity: string[];
-  traces: string[];
-}
-
-export interface Context {
-  ctx: CanvasRenderingContext2D;
-  x: (t: number) => number;
-  y: (v: number) => number;
-  box: { left: number; top: number; width: number; height: number };
-  px: number;
-  /** Nothing is drawn later than this. */
-  until: number;
-}
 
 /** scaleOf returns the name of an axis of a lane in uPlot. */
 export const scaleOf = (axis: number) => (axis === 1 ? "y2" : "y");
@@ -113,12 +80,6 @@ function drawBreaks(c: Context, t: Trace, i: number, n: number) {
     ctx.stroke();
     ctx.restore();
   }
-}
-
-/** broken returns the start of the first gap that begins in [a, b), or b. */
-export function brokenAt(breaks: Break[], a: number, b: number): number {
-  for (const g of breaks) if (g.gap && g.hi > a && g.lo < b) return Math.max(a, g.lo);
-  return b;
 }
 
 function drawSamples(c: Context, t: Trace, s: Series) {
@@ -217,12 +178,6 @@ function drawEvents(c: Context, t: Trace, s: Series, theme: Theme) {
     const room = (i + 1 < s.rows ? c.x(s.x[i + 1]) : box.left + box.width) - x - 8 * c.px;
     if (room > 24 * c.px) ctx.fillText(fit(ctx, text, room), x + 5 * c.px, y);
   }
-}
-
-export function fit(ctx: CanvasRenderingContext2D, text: string, room: number): string {
-  text = text.replace(/\p{Cc}/gu, " ");
-  const n = Math.floor((text.length * room) / Math.max(1, ctx.measureText(text).width));
-  return n >= text.length ? text : text.slice(0, Math.max(1, n - 1)) + "…";
 }
 
 /** drawSeverity draws a strip at the bottom where a PV was in alarm. */

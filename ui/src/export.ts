@@ -1,7 +1,7 @@
 // Exports what a plot shows: the samples as CSV, Arrow or Parquet, the picture as PNG, and texts that
 // read the same samples elsewhere.
 
-import type { Theme } from "./draw";
+import type { Theme } from "./paint";
 import type { LaneOf } from "./lanes";
 import type { Range } from "./state";
 import { clock, zoneName } from "./time";

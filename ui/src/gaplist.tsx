@@ -1,6 +1,6 @@
 // The gaps and losses in view, as a table, and the note beside the pointer.
 
-import type { Trace } from "./draw";
+import type { Trace } from "./paint";
 import { kindText, title, writer, type Break } from "./gaps";
 import type { Range } from "./state";
 import { clock, duration } from "./time";

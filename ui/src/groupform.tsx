@@ -5,7 +5,6 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError, getJSON } from "./api";
 import { blank, fieldsOf, manifestOf, patchOf, paths, quoted, type Fields, type Json } from "./manifest";
-import type { Detail } from "./pages/groups";
 
 interface Checked {
   errors: { field?: string; line?: number; error: string }[];
@@ -73,7 +72,8 @@ function sorted(checked: Checked | undefined): Map<string, string[]> {
   return by;
 }
 
-export function GroupForm({ of }: { of?: Detail }) {
+/** GroupForm is the form of a new group, or of one that exists. */
+export function GroupForm({ of }: { of?: { group: string; spec?: Record<string, unknown> } }) {
   const before = useMemo(() => (of ? fieldsOf(of.group, of.spec as Spec) : blank), []);
   const spec = useMemo(() => (of?.spec ?? {}) as Spec, []);
   const [f, setF] = useState<Fields>(before);

@@ -2,7 +2,8 @@
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { draw, scaleOf, type Theme } from "./draw";
+import { draw, scaleOf } from "./draw";
+import type { Theme } from "./paint";
 import type { AxisOf, LaneOf } from "./lanes";
 import { limitNames } from "./limits";
 import type { Range } from "./state";

@@ -3,7 +3,7 @@
 import type { PVData } from "./data";
 import { Lane, type LaneProps } from "./lane";
 import { move, without, type AxisOf, type LaneOf } from "./lanes";
-import type { Trace } from "./draw";
+import type { Trace } from "./paint";
 import { maxPVs, type State } from "./state";
 import type { Change } from "./url";
 import { sourceOf } from "./traces";

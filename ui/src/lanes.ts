@@ -5,7 +5,7 @@
 // Numbers of one unit share a lane and an axis. A user moves a trace into another lane, which then has a
 // number. States, texts and arrays have lanes of their own.
 
-import type { Trace } from "./draw";
+import type { Trace } from "./paint";
 import { nextLane, type State } from "./state";
 
 /** maxAxes is how many axes a lane has. */

@@ -2,19 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { getJSON } from "./api";
-import type { Context, Theme } from "./draw";
+import type { Context, Limit, Theme } from "./paint";
 import type { Range } from "./state";
 import { sourceOf } from "./traces";
-
-/** Limit is what a PV's alarm limits were in a time. A limit that it had not is undefined. */
-export interface Limit {
-  lo: number;
-  hi: number;
-  LOLO?: number;
-  LOW?: number;
-  HIGH?: number;
-  HIHI?: number;
-}
 
 export const limitNames = ["LOLO", "LOW", "HIGH", "HIHI"] as const;
 

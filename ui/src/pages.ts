@@ -1,20 +1,19 @@
-// The pages. Each has a line here, and its path has one in engine/serve/ui/ui.go.
+// The pages, each loaded when it is first shown.
 
 import type { ComponentType } from "preact";
+import { nav, type NavItem } from "./nav";
 import type { Look } from "./theme";
 
-export interface PageOf {
-  /** The name of the page, which is the last segment of its path. */
-  name: string;
-  /** What the navigation calls the page. A page without a title is not in the navigation. */
-  title?: string;
+export interface PageOf extends NavItem {
   load: () => Promise<{ default: ComponentType<{ look: Look }> }>;
 }
 
-export const pages: PageOf[] = [
-  { name: "", title: "Explore", load: () => import("./pages/explore") },
-  { name: "pvs", title: "PVs", load: () => import("./pages/pvs") },
-  { name: "pv", load: () => import("./pages/pv") },
-  { name: "archive", title: "Archive", load: () => import("./pages/archive") },
-  { name: "groups", title: "Groups", load: () => import("./pages/groups") },
-];
+const loads: Record<string, PageOf["load"]> = {
+  "": () => import("./pages/explore"),
+  pvs: () => import("./pages/pvs"),
+  pv: () => import("./pages/pv"),
+  archive: () => import("./pages/archive"),
+  groups: () => import("./pages/groups"),
+};
+
+export const pages: PageOf[] = nav.map((item) => ({ ...item, load: loads[item.name] }));

@@ -1,6 +1,6 @@
 // The selected window of time: statistics of each PV in it, by the archive, and what can be done with it.
 
-import type { Trace } from "./draw";
+import type { Trace } from "./paint";
 import type { Range } from "./state";
 import { useStatistics, type PVStatistics } from "./statistics";
 import { clock, duration } from "./time";

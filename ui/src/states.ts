@@ -1,8 +1,7 @@
 // The states of an enumeration as labelled bands behind its line. A bin in which the state changed has
 // no band: the line and its envelope show that.
 
-import type { Context, Theme, Trace } from "./draw";
-import { brokenAt, fit } from "./draw";
+import { brokenAt, fit, type Context, type Theme, type Trace } from "./paint";
 import type { Series } from "./series";
 
 interface Band {

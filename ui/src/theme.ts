@@ -1,7 +1,7 @@
 // Colours of the plots, from the style sheet, in dark or light.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Theme } from "./draw";
+import type { Theme } from "./paint";
 
 export type Mode = "dark" | "light";
 

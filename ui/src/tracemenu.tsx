@@ -1,7 +1,7 @@
 // The menu of a trace: where it is plotted, and what else can be shown of it.
 
 import { useState } from "preact/hooks";
-import type { Trace } from "./draw";
+import type { Trace } from "./paint";
 import { nameOf, unitOf, type LaneOf } from "./lanes";
 import { Popover } from "./popover";
 import { shiftText, sourceOf } from "./traces";

@@ -6,7 +6,7 @@ import type { PVData } from "./data";
 import { dragTrace } from "./dragtrace";
 import type { Break } from "./gaps";
 import { title } from "./gaps";
-import type { Trace } from "./draw";
+import type { Trace } from "./paint";
 import { extent } from "./lane";
 import { nameOf, type AxisOf, type LaneOf } from "./lanes";
 import { limitsText } from "./limits";

@@ -6,7 +6,7 @@
 import { usePoll } from "../poll";
 import { Missing, Problems, PV, Trouble, type Problem } from "../problems";
 import { go, href, usePlace } from "../router";
-import { Page } from "../shell";
+import { Page } from "../page";
 import type { Look } from "../theme";
 import { clock, duration } from "../time";
 import { bytes, count, days, plural, rate } from "../units";

@@ -8,7 +8,7 @@ import { GroupForm } from "../groupform";
 import { usePoll } from "../poll";
 import { Missing, Problems, PV, Trouble, type Problem } from "../problems";
 import { follow, go, href, usePlace } from "../router";
-import { Page } from "../shell";
+import { Page } from "../page";
 import type { Look } from "../theme";
 import { clock } from "../time";
 import { count, rate } from "../units";

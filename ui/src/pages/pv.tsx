@@ -8,7 +8,7 @@ import { ApiError, getJSON, readGaps, type Gaps } from "../api";
 import { breaks, title, type Break } from "../gaps";
 import { GapList, inView } from "../gaplist";
 import { follow, go, href, usePlace } from "../router";
-import { Page } from "../shell";
+import { Page } from "../page";
 import { absolute, resolve, type Range } from "../state";
 import type { Look } from "../theme";
 import { clock } from "../time";

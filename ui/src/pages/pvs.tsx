@@ -5,7 +5,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { go, href, usePlace } from "../router";
-import { Page } from "../shell";
+import { Page } from "../page";
 import type { Look } from "../theme";
 import { chunk, filterOf, useRows } from "./pvrows";
 import { Filters } from "./pvfilters";
