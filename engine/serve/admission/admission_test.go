@@ -180,7 +180,7 @@ func TestSmallReadsOvertakeLargeOnes(t *testing.T) {
 		must("small", 0, 0)()
 		must("large", 0, 0)()
 		time.Sleep(overtaking)
-		must("small", 0, patience-overtaking)() // the places were kept until now
+		must("small", 0, keeping)() // the places were kept until now
 		if err := <-large; !errors.Is(err, ErrFull) {
 			t.Errorf("a large read without places gets %v", err)
 		}

@@ -6,14 +6,18 @@ import (
 	"time"
 )
 
-// overtaking is how long smaller reads overtake a large one. From then on, places that become free are kept
-// for the large one.
-const overtaking = 2500 * time.Millisecond
+// overtaking is how long smaller reads overtake a large one. After that, places that become free are kept for
+// the large one, for the time keeping: places that others hold longer must not stop all reads.
+const (
+	overtaking = 2500 * time.Millisecond
+	keeping    = 5 * time.Second
+)
 
 // waiter is a read that waits for places:
 //
 //	up to overtaking: smaller reads behind it that fit go first, so that they do not wait for it
-//	later:            no read behind it is admitted, so that it is not starved
+//	for keeping:      no read behind it is admitted, so that it is not starved
+//	later:            smaller reads go first again
 //
 // If the share of its client has no room for it, only reads of that client are kept behind it.
 type waiter struct {
@@ -30,6 +34,13 @@ func (g *Gate) acquire(ctx context.Context, c *client, n int64) error {
 	if !g.enqueue(w) {
 		return g.refuse()
 	}
+	select {
+	case <-w.ready:
+		return nil
+	default:
+	}
+	kept := time.AfterFunc(overtaking+keeping, g.grant)
+	defer kept.Stop()
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
@@ -85,6 +96,13 @@ func (g *Gate) removeLocked(w *waiter) {
 	g.waiting = slices.Delete(g.waiting, i, i+1)
 }
 
+// grant admits the reads for which there are places now.
+func (g *Gate) grant() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.grantLocked()
+}
+
 // grantLocked admits the reads for which there are places.
 func (g *Gate) grantLocked() {
 	now := time.Now()
@@ -92,7 +110,8 @@ func (g *Gate) grantLocked() {
 	var full []*client
 	rest := g.waiting[:0]
 	for _, w := range g.waiting {
-		late := now.Sub(w.since) >= overtaking
+		waits := now.Sub(w.since)
+		late := waits >= overtaking && waits < overtaking+keeping
 		switch {
 		case slices.Contains(full, w.client):
 		case w.client.held+w.n > w.client.share:
