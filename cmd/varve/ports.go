@@ -24,7 +24,7 @@ func (r *resources) bindSide(flag, addr string, handler http.Handler) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
-	r.sides = append(r.sides, sidePort{l, handler})
+	r.sides = append(r.sides, sidePort{r.limit(l), handler})
 	return nil
 }
 

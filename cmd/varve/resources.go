@@ -21,6 +21,7 @@ import (
 // it does not use, or could not acquire, are nil.
 type resources struct {
 	listener net.Listener
+	limit    func(net.Listener) net.Listener // bounds the connections of a port
 	sides    []sidePort
 	store    store.Store
 	sources  capture.Sources
@@ -34,7 +35,8 @@ func (r *resources) bind(addr string, reg prometheus.Registerer) error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	r.listener = serve.LimitConnections(l, reg)
+	r.limit = serve.LimitConnections(reg)
+	r.listener = r.limit(l)
 	return nil
 }
 

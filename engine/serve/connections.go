@@ -31,17 +31,18 @@ type connections struct {
 	hosts map[string][]*connection // the oldest first
 }
 
-// LimitConnections returns a listener that bounds the connections which it accepts.
-func LimitConnections(l net.Listener, reg prometheus.Registerer) net.Listener {
-	return limitConnections(l, maxConnections, connectionsPerHost, reg)
+// LimitConnections returns a function that makes listeners bound the connections which they accept, each
+// for itself.
+func LimitConnections(reg prometheus.Registerer) func(net.Listener) net.Listener {
+	closed := promauto.With(reg).NewCounter(prometheus.CounterOpts{
+		Namespace: "varve", Subsystem: "http", Name: "connections_closed_total",
+		Help: "Connections that the server closed because it, or their host, had too many of them.",
+	})
+	return func(l net.Listener) net.Listener { return limitConnections(l, maxConnections, connectionsPerHost, closed) }
 }
 
-func limitConnections(l net.Listener, total, perHost int, reg prometheus.Registerer) net.Listener {
-	return &connections{Listener: l, total: total, perHost: perHost, hosts: map[string][]*connection{}, closed: promauto.With(reg).NewCounter(
-		prometheus.CounterOpts{
-			Namespace: "varve", Subsystem: "http", Name: "connections_closed_total",
-			Help: "Connections that the server closed because it, or their host, had too many of them.",
-		})}
+func limitConnections(l net.Listener, total, perHost int, closed prometheus.Counter) net.Listener {
+	return &connections{Listener: l, total: total, perHost: perHost, hosts: map[string][]*connection{}, closed: closed}
 }
 
 // Accept implements net.Listener.

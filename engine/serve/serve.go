@@ -38,7 +38,7 @@ type Config struct {
 	// Registerer registers the metrics of these reads.
 	Registerer prometheus.Registerer
 	// Access decides who may read which PVs. If it is nil, everybody may read everything, also web
-	// pages of any origin and by any name of the host.
+	// pages of any origin and by any name of the host. Without a Reader, no other origin may read.
 	Access *access.Access
 	// Audit notes who has read what. It needs Access, and may be nil.
 	Audit *audit.Log
@@ -73,7 +73,10 @@ func New(cfg *Config) (http.Handler, error) {
 	if cfg.Access != nil {
 		handler = cfg.identify(handler)
 	}
-	return cfg.Metrics.count(limitWrites(protectBrowsers(limitRequests(refuseForeignPosts(cfg.allowOrigins(handler)), cfg.client)))), nil
+	if cfg.Reader != nil {
+		handler = cfg.allowOrigins(handler)
+	}
+	return cfg.Metrics.count(limitWrites(protectBrowsers(limitRequests(refuseForeignPosts(handler), cfg.client)))), nil
 }
 
 // mux returns all paths.
