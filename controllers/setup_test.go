@@ -83,7 +83,7 @@ var _ = Describe("The operator", func() {
 		Expect(k8s.Create(ctx, group)).To(Succeed())
 
 		Eventually(func(g Gomega) {
-			g.Expect(childrenOf(ctx, namespace)).To(HaveLen(15))
+			g.Expect(childrenOf(ctx, namespace)).To(HaveLen(16))
 			var shards v1alpha1.ArchiveShardList
 			g.Expect(k8s.List(ctx, &shards)).To(Succeed())
 			var channels int32

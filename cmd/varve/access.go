@@ -81,7 +81,7 @@ func (o *accessOptions) open(reg prometheus.Registerer, log *slog.Logger, review
 }
 
 // errAuditAlone is returned by the commands of pods.
-var errAuditAlone = errors.New("--audit: it needs --access, which says who the readers are; the file may have access: [{anonymous: {}}]")
+var errAuditAlone = errors.New("--audit: it needs --access, because the access file says who the readers are; to admit everybody, write access: [{anonymous: {}}] into the file")
 
 // openGate reads the access file of a pod into g. Without one, everybody who reaches the pod may read
 // everything.
@@ -119,7 +119,7 @@ func (g *gate) warnUnused(ctx context.Context, names *query.Reader, log *slog.Lo
 	case err != nil:
 		log.Warn("the names of PVs cannot be read, so the patterns of readers are not checked", "err", err)
 	case n > 0:
-		log.Warn("patterns in the field readers of the access file match no PV of this archive; are they written correctly?",
+		log.Warn("patterns in the field readers of the access file match no PV of this archive; correct or remove them",
 			"patterns", unused[:min(n, mostUnused)], "number", n)
 	}
 }

@@ -79,7 +79,7 @@ On SIGTERM the engine hands its shards over to other engines before it exits.`,
 	o.clusterOptions.add(f)
 	f.StringVar(&o.name, "name", "", "name of the engine, which is the name of its pod (required)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
-	f.StringVar(&o.internal, "internal-listen", "", "address of a port of its own for the paths below /internal (default: --listen serves them)")
+	f.StringVar(&o.internal, "internal-listen", "", "address of a separate port for the paths below /internal (default: --listen serves them)")
 	addMetricsListen(f, &o.metrics)
 	o.access.add(f)
 	f.StringVar(&o.state, "state", "", "directory that keeps the assignment across restarts of the container (default: none)")

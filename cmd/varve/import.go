@@ -48,8 +48,9 @@ func newImportData() *cobra.Command {
 directory of one of its stores, or of all of them; the Appliance may be running. Symbolic
 links are followed, and each directory is read once.
 
-Stop the archiver first. An archive in Cassandra cannot be the target yet, nor a PV for
-which the archive has rollups already: import it before the archiver captures it.
+Stop the archiver first. The archive must be in a directory: an import into Cassandra is
+not possible yet. The import refuses a PV that already has rollups in the archive, so
+import a PV before the archiver captures it.
 
 Every sample that was read is stored, was in the archive before, is older than the
 retention of its PV, is from before the archive's deletion cutoff, or is outside of
@@ -94,7 +95,7 @@ func (o *importOptions) run(cmd *cobra.Command, dir string) error {
 	case err != nil:
 		return exitError{err, exitFailed}
 	case damaged > 0:
-		return exitError{fmt.Errorf("%d lines, files, PVs or months could not be read or stored, or differ", damaged), exitProblems}
+		return exitError{fmt.Errorf("%d problems: lines, files or PVs were not imported, or months differ; the output above names them", damaged), exitProblems}
 	}
 	return nil
 }

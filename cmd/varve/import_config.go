@@ -83,7 +83,7 @@ func (o *importConfigOptions) run(cmd *cobra.Command, source string) error {
 	case err != nil:
 		return exitError{err, exitFailed}
 	case leftOut > 0:
-		return exitError{fmt.Errorf("%d PVs are in no group", leftOut), exitProblems}
+		return exitError{fmt.Errorf("%d PVs are left out of the groups; not-imported.csv or the output above gives the reasons", leftOut), exitProblems}
 	case o.check && !changes.Empty():
 		return exitError{fmt.Errorf("the files in %s differ from the source; run the command without --check", o.dir), exitProblems}
 	}
@@ -244,7 +244,7 @@ func fetchConfig(ctx context.Context, source string) (io.ReadCloser, error) {
 	}
 	if res.StatusCode != http.StatusOK {
 		_ = res.Body.Close()
-		return nil, fmt.Errorf("%s answers %s", source, res.Status)
+		return nil, fmt.Errorf("%s answers %s; give the address of the Appliance, such as http://appliance:17665, or a file", source, res.Status)
 	}
 	return res.Body, nil
 }

@@ -26,8 +26,8 @@ type heapLimit struct {
 	wg     sync.WaitGroup
 }
 
-// lookEvery is the time between two looks at the live heap.
-const lookEvery = 2 * time.Second
+// checkEvery is the time between two checks of the live heap.
+const checkEvery = 2 * time.Second
 
 // limitHeap sets the limit of the Go runtime, until end is called. It returns nil, and changes
 // nothing, if the user has set GOMEMLIMIT, as the operator does from the pod's memory limit.
@@ -49,7 +49,7 @@ func (h *heapLimit) end() {
 
 // follow adapts the limit to the live heap until end is called.
 func (h *heapLimit) follow() {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	for {

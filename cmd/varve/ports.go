@@ -43,7 +43,7 @@ func (r *resources) serveSides(log *slog.Logger, failed func(error)) (stop func(
 
 // addMetricsListen adds the flag --metrics-listen.
 func addMetricsListen(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "metrics-listen", "", "address of a port of its own for /metrics, /healthz and /readyz (default: --listen serves them)")
+	f.StringVar(to, "metrics-listen", "", "address of a separate port for /metrics, /healthz and /readyz (default: --listen serves them)")
 }
 
 // bindMetrics opens the port of --metrics-listen and removes /metrics from the other ports, unless the

@@ -16,7 +16,9 @@ import (
 // TokenReviews.
 func reviewer(cfg *rest.Config) (access.Reviewer, error) {
 	cfg = rest.CopyConfig(cfg)
-	cfg.QPS = -1 // no limit of client-go, which makes all wait for the junk tokens of one client; package access has its own
+	// -1 switches off the rate limit of client-go, with which the invalid tokens of one client would delay all
+	// others. Package access limits each client instead.
+	cfg.QPS = -1
 	api, err := authenticationapi.NewForConfig(cfg)
 	if err != nil {
 		return nil, err

@@ -79,6 +79,5 @@ func sampleMemory(r corev1.ResourceRequirements) string {
 	return fmt.Sprintf("%dMi", max(min(total/4, (total-engineBeside)/2)/mebibyte, 16))
 }
 
-// engineBeside is how much memory an engine takes beside twice its --memory, as docs/operations.md
-// says.
+// engineBeside is the memory that an engine takes in addition to twice its --memory: see docs/operations.md.
 const engineBeside = 384 * mebibyte

@@ -48,8 +48,8 @@ const (
 	parallel = 8
 )
 
-// Log queues marks and metadata, and writes them to the store. Run and a goroutine of Run, for the
-// marks of shards, are its only goroutines.
+// Log queues marks and metadata, and writes them to the store. It has two goroutines: Run, and one that Run
+// starts for the marks of shards.
 type Log struct {
 	store   Store
 	writer  store.WriterID

@@ -11,8 +11,8 @@ import (
 const maxMerged = 16
 
 // Merge adds a loss to losses that wait, and returns them in the order of their times. Losses that
-// overlap, or that are at most maxGap apart, become one. If there would be more than maxMerged, the two
-// become one that are closest to each other. Merge changes the slice losses.
+// overlap, or that are at most maxGap apart, become one. While there are more than maxMerged, Merge joins the
+// two that are closest to each other. Merge changes the slice losses.
 func Merge(losses []sample.Mark, m sample.Mark) []sample.Mark {
 	losses = append(losses, m)
 	slices.SortStableFunc(losses, func(a, b sample.Mark) int { return cmp.Compare(a.Time, b.Time) })

@@ -11,8 +11,8 @@ import (
 )
 
 // AddToShard adds a mark of each PV whose samples the journal of a shard may contain. It does not
-// block. The PVs are those that the directory has when the mark is written. While the directory cannot
-// be read, the marks of a shard wait as a few: see Merge.
+// block. The PVs are those that the directory has when the mark is written. While the directory cannot be
+// read, the marks of the shard wait, and Merge joins them into a few.
 func (l *Log) AddToShard(shard int, m sample.Mark) {
 	l.waiting.keepShard(shard, m)
 	select {

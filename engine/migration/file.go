@@ -61,8 +61,8 @@ func (o *one) file(ctx context.Context, f *File) error {
 	}
 }
 
-// chunk reads the samples of a header, which was read with an error of the file, or without. more is true
-// if another header may follow.
+// chunk reads the samples that follow the header h. reason is the error of reading h, or nil. more is true if
+// another header may follow.
 func (o *one) chunk(ctx context.Context, r *pbfile.Reader, f *File, h *pbfile.Header, reason error) (more bool, err error) {
 	switch {
 	case reason != nil:
@@ -85,7 +85,7 @@ func (o *one) samples(ctx context.Context, r *pbfile.Reader, f *File, t sample.T
 	for run := (&sample.Run{Type: t}); ; run.Reset(t) {
 		at, err := r.Offset(), r.Read(run, batch)
 		if run.Len() > 0 {
-			if err := o.take(ctx, run); err != nil {
+			if err := o.useBatch(ctx, run); err != nil {
 				return false, err
 			}
 		}
@@ -101,8 +101,8 @@ func (o *one) samples(ctx context.Context, r *pbfile.Reader, f *File, t sample.T
 	}
 }
 
-// take passes on the samples of a batch that must be imported.
-func (o *one) take(ctx context.Context, run *sample.Run) error {
+// useBatch passes on the samples of a batch that must be imported.
+func (o *one) useBatch(ctx context.Context, run *sample.Run) error {
 	n := run.Len()
 	if err := o.pace.wait(ctx, n); err != nil {
 		return err

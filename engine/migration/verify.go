@@ -102,7 +102,7 @@ func (v *verification) compare(ctx context.Context, run *sample.Run) error {
 	}
 	for i := range run.Len() {
 		s := run.At(i)
-		v.buf = v.of(s.Time).Files.add(run.Type, &s, v.buf)
+		v.buf = v.monthOf(s.Time).Files.add(run.Type, &s, v.buf)
 	}
 	has, err := v.reader.Read(ctx, v.name, run.Times[0], run.Times[run.Len()-1], query.Options{Inside: true})
 	if errors.Is(err, query.ErrUnknownPV) {
@@ -121,14 +121,14 @@ func (v *verification) compare(ctx context.Context, run *sample.Run) error {
 		}
 		next = markPresent(present, run, r, next, func(s *sample.Sample) {
 			v.report.Present++
-			v.buf = v.of(s.Time).Archive.add(r.Type, s, v.buf)
+			v.buf = v.monthOf(s.Time).Archive.add(r.Type, s, v.buf)
 		})
 	}
 	return nil
 }
 
-// of returns the month of a time in ns since 1970.
-func (v *verification) of(t int64) *Month {
+// monthOf returns the month of a time in ns since 1970.
+func (v *verification) monthOf(t int64) *Month {
 	if v.month != nil && t >= v.begin && t < v.end {
 		return v.month
 	}

@@ -156,7 +156,7 @@ func (sc *Scan) lookInto(ctx context.Context, b store.Bucket) (found bool, err e
 	if r.Tags[i]&sample.CarriedForward == 0 {
 		sc.seen = max(sc.seen, r.Times[i])
 		sc.floor = max(sc.floor, sc.seen)
-		sc.looked = decoded{blk.BlockKey, blk.Blob, r}
+		sc.lastBlock = decoded{blk.BlockKey, blk.Blob, r}
 		return true, nil
 	}
 	whole, err := sc.lookAtCarriedForward(ctx, b, r.Times[i])

@@ -15,13 +15,13 @@ type decoded struct {
 	run  *sample.Run
 }
 
-// is reports whether d has the samples of a block. The block may have been written again since d was
-// decoded, so it compares the blobs.
-func (d *decoded) is(b *store.Block) bool {
+// holds reports whether d has the samples of a block. It compares the blobs, because the block may have been
+// written again since d was decoded.
+func (d *decoded) holds(b *store.Block) bool {
 	return d.run != nil && b.Damage == nil && d.key == b.BlockKey && bytes.Equal(d.blob, b.Blob)
 }
 
-// runs is the memory of scans that have ended, for those with Scan.Reuse.
+// runs keeps the memory of scans that have ended, for later scans with Scan.Reuse.
 var runs = sync.Pool{New: func() any { return new(sample.Run) }}
 
 // maxReused is the size in bytes of the largest values whose memory is reused.

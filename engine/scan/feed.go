@@ -29,7 +29,7 @@ func (sc *Scan) Feed(ctx context.Context, feed Feed) error {
 		}
 		m.from = c.Times[0] + 1
 	}
-	m.looked, sc.looked = sc.looked, decoded{}
+	m.lastBlock, sc.lastBlock = sc.lastBlock, decoded{}
 	return m.run(sc.sources(ctx))
 }
 

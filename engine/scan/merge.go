@@ -24,8 +24,8 @@ type merger struct {
 	// leaveOut is Scan.leaveOut, and reuse is Scan.Reuse.
 	leaveOut func(error) error
 	reuse    bool
-	// looked is a block that is decoded already.
-	looked decoded
+	// lastBlock is the block that lookBack has decoded.
+	lastBlock decoded
 
 	ahead  *source // the next source, or nil
 	active []*source
@@ -89,9 +89,9 @@ func (m *merger) earliest() (first, rest int64) {
 // range.
 func (m *merger) activate() error {
 	s := m.ahead
-	if s.run == nil && m.looked.is(s.blk) {
-		s.run, s.own, s.blk = m.looked.run, true, nil
-		m.looked = decoded{}
+	if s.run == nil && m.lastBlock.holds(s.blk) {
+		s.run, s.own, s.blk = m.lastBlock.run, true, nil
+		m.lastBlock = decoded{}
 	}
 	if s.run == nil {
 		memory := m.memory()

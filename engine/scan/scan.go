@@ -46,9 +46,9 @@ type Scan struct {
 	Reuse bool
 
 	sizes []sized
-	// looked is the block in which lookBack found the last sample before the range, until the merge
+	// lastBlock is the block in which lookBack found the last sample before the range, until the merge
 	// takes it.
-	looked decoded
+	lastBlock decoded
 	// carriedForward is the latest copy of a sample before From, or nil.
 	carriedForward *sample.Run
 	// seen is the time of the latest sample at or before From that the scan has found so far.
@@ -114,6 +114,6 @@ func (sc *Scan) Run(ctx context.Context, hold func(carriedForward *sample.Run), 
 		hold(sc.carriedForward)
 		m.from = sc.seen
 	}
-	m.looked, sc.looked = sc.looked, decoded{}
+	m.lastBlock, sc.lastBlock = sc.lastBlock, decoded{}
 	return m.run(sc.sources(ctx))
 }

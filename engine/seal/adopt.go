@@ -74,7 +74,7 @@ func (s *Shard) isDead(ctx context.Context, c store.Claim) (bool, error) {
 	return slices.ContainsFunc(claims, func(now store.Claim) bool { return now.Writer == c.Writer && !now.Closed }), err
 }
 
-// readClaims reads the claims at the begin of a pass. It returns errSuperseded if another engine leads.
+// readClaims reads the claims at the beginning of a pass. It returns errSuperseded if another engine leads.
 func (s *Shard) readClaims(ctx context.Context) ([]store.Claim, error) {
 	s.positions.begin()
 	begun := time.Now()
@@ -211,8 +211,8 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	return s.cfg.Store.DropClaim(ctx, c)
 }
 
-// deadSince returns since when a writer counts as dead. Its claim may be dropped much later, because its
-// rows were held: in the meantime other engines have captured.
+// deadSince returns the time from which a writer counts as dead. Its claim may be dropped much later, because
+// its rows were held. Other engines have captured since.
 func (s *Shard) deadSince(w store.WriterID) time.Time {
 	now := time.Now()
 	if l, known := s.watched[w]; known && now.Sub(l.seen) > s.cfg.Silence {

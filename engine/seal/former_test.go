@@ -59,8 +59,8 @@ func TestRowsStayForAFormerLeader(t *testing.T) {
 }
 
 // passOn starts a shard with a leader, which has samples to seal, and another engine. While the leader
-// makes a checkpoint, after it has read the claims, the other engine takes over, and a writer comes and ends
-// that the leader does not know. Then during is called. passOn returns the error of the checkpoint.
+// makes a checkpoint, after it has read the claims, the other engine takes over. Then a writer that the leader
+// does not know begins and ends. Then during is called. passOn returns the error of the checkpoint.
 func (m *simulation) passOn(during func(next *simEngine)) (former, next *simEngine, err error) {
 	m.leading = true
 	former, next = m.launch(), m.launch()

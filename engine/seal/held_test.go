@@ -47,9 +47,8 @@ func (o *outage) seal(times int) {
 	}
 }
 
-// TestADamagedRowIsNotHeld damages a row behind rows that wait for corrections. Reads of the PVs in the
-// damaged row fail until the sealed position has passed it, so that must not take as long as late
-// samples may wait.
+// TestADamagedRowIsNotHeld damages a row behind rows that wait for corrections. Reads of the PVs in the damaged
+// row fail until the sealed position has passed it. So the corrections must be due at once.
 func TestADamagedRowIsNotHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage(t, time.Hour, 2*time.Hour)

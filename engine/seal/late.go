@@ -45,8 +45,8 @@ func (l lateSamples) wait(t *tiling.Shard) bool {
 	return false
 }
 
-// with adds other late samples, and returns the result. Of two numbers of a PV the greater one counts: the
-// tiles have the late samples of the lower one.
+// with adds other late samples, and returns the result. It keeps the greater number of a PV, because the tiles
+// already have the late samples of the lower number.
 func (l lateSamples) with(other lateSamples) lateSamples {
 	if l == nil {
 		l = lateSamples{}
@@ -84,7 +84,7 @@ func (h *heldRows) add(next heldRows) {
 	h.late = h.late.with(next.late)
 }
 
-// hurryHeld makes the corrections due at once for which the rows of a writer wait.
+// hurryHeld makes all corrections that the held rows of a writer wait for due at once.
 func (s *Shard) hurryHeld(w store.WriterID) {
 	for _, h := range s.held[w] {
 		s.tiles.Hurry(slices.Collect(maps.Keys(h.late)))

@@ -94,8 +94,9 @@ func (c *claimsCheck) note(at time.Time) {
 	c.at = at
 }
 
-// checkClaims returns errSuperseded if another engine leads, as claims say that are at most claimsAge
-// old. An engine that does not lead need not check: the leader knows from its claim that it assists.
+// checkClaims returns errSuperseded if the claims show that another engine leads. It reads them again if the
+// last read is older than claimsAge. An engine that does not lead need not check: the leader knows from its
+// claim that it assists.
 func (s *Shard) checkClaims(ctx context.Context) error {
 	if s.term < store.FirstTerm {
 		return nil

@@ -10,10 +10,10 @@ import (
 
 // Limits of the samples that are encoded and written at once.
 const (
-	batchHeads = 256      // PVs
-	batchBytes = 32 << 20 // of samples, or one sample that is larger
-	leastBatch = 1 << 20  // of batchBytes, however small memory is
-	batchShare = 8        // the part of the memory limit that batchBytes is at most
+	batchHeads = 256      // maximum number of PVs
+	batchBytes = 32 << 20 // maximum size of the samples, except for a single larger sample
+	batchShare = 8        // the samples have at most this part of the memory limit, as 1/batchShare
+	leastBatch = 1 << 20  // lower bound of that part, for small memory limits
 )
 
 // batch returns how many bytes of samples the sealer of a shard encodes and writes at once. They

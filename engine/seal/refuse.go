@@ -35,8 +35,8 @@ type refusals struct {
 type partlySealed struct {
 	through store.Position
 	pvs     map[string]bool
-	tried   time.Time   // when all samples of these PVs were last to be sealed
-	late    lateSamples // in these rows
+	tried   time.Time   // the last time at which a pass tried to seal all samples of these PVs
+	late    lateSamples // the late samples in these rows
 }
 
 // eachPV calls f once for each PV of parts, several at a time, and again for the PVs for which it
@@ -105,7 +105,7 @@ func failures(ctx context.Context, pvs []string, f func(ctx context.Context, pv 
 	return failed
 }
 
-// superseding returns the error that says that another engine leads, or nil if none of them does.
+// superseding returns the error of failures that wraps errSuperseded, or nil if there is none.
 func superseding(failed map[string]error) error {
 	for _, err := range failed {
 		if errors.Is(err, errSuperseded) {

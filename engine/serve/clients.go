@@ -10,9 +10,8 @@ import (
 	"varve.dev/varve/engine/serve/admission"
 )
 
-// client returns the name under which a request has a share of what clients share. It costs little, so
-// that it can be known before the request is identified: the user whom a trusted proxy names, or the
-// address of the connection. It is empty, and there is no share, for a process that serves no readers.
+// client returns the name of the client whose share a request uses, before the request is identified: the user
+// whom a trusted proxy names, or the address of the connection. It is empty, and there is no share, for a process that serves no readers.
 func (c *Config) client(r *http.Request) string {
 	if c.Reader == nil {
 		return "" // other pods, each of which asks for many readers

@@ -38,7 +38,9 @@ func LimitConnections(reg prometheus.Registerer) func(net.Listener) net.Listener
 		Namespace: "varve", Subsystem: "http", Name: "connections_closed_total",
 		Help: "Connections that the server closed because it, or their host, had too many of them.",
 	})
-	return func(l net.Listener) net.Listener { return limitConnections(l, maxConnections, connectionsPerHost, closed) }
+	return func(l net.Listener) net.Listener {
+		return limitConnections(l, maxConnections, connectionsPerHost, closed)
+	}
 }
 
 func limitConnections(l net.Listener, total, perHost int, closed prometheus.Counter) net.Listener {

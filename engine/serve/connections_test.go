@@ -37,7 +37,7 @@ func (d *dials) Accept() (net.Conn, error) {
 // TestConnectionsAreBounded checks that a host gets a bounded number of connections, that another host
 // gets some although all are taken, and that closed connections do not count.
 func TestConnectionsAreBounded(t *testing.T) {
-	from, counted := &dials{}, prometheus.NewCounter(prometheus.CounterOpts{Name: "closed"})
+	from, counted := &dials{}, prometheus.NewCounter(prometheus.CounterOpts{Name: "closed_total", Help: "Closed connections."})
 	l := limitConnections(from, 6, 4, counted).(*connections)
 	var all []*dialed
 	var accepted []net.Conn

@@ -145,7 +145,7 @@ const (
 	maxGroups = 20
 )
 
-// cut returns the begin of a text. It copies it, because a part of a text would keep all of it in memory.
+// cut returns the beginning of a text. It copies it, because a part of a text would keep all of it in memory.
 func cut(s string) string { return strings.Clone(strings.ToValidUTF8(s[:min(len(s), maxNote)], "?")) }
 
 // countingWriter counts the bytes of an answer.

@@ -19,8 +19,8 @@ type Describer interface {
 
 // PVDescription describes what a store holds of one PV, besides its journal rows.
 type PVDescription struct {
-	// Parts are its samples and rollups on disk by tier, in all replicas, in the order of tiers. Bytes is
-	// -1 where the store cannot tell it.
+	// Parts are its samples and rollups on disk by tier, in all replicas, in the order of tiers. Bytes is -1
+	// if the store does not know the size.
 	Parts []Part
 	// Missing says why sizes are too small. It is empty if they are not.
 	Missing string

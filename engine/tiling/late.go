@@ -78,8 +78,8 @@ func (s *Shard) Late() (pvs []string) {
 }
 
 // LateNumber returns the number of the late samples of a PV that the tiles lack, or 0 if the tiles
-// lack none. The tiles include all late samples of the PV that were acknowledged while the number was
-// n as soon as LateNumber returns something else.
+// lack none. Once LateNumber returns another number than n, the tiles include all late samples of the PV that
+// were acknowledged while it returned n.
 func (s *Shard) LateNumber(pv string) uint64 {
 	if d := s.latenessOf(pv); d != nil {
 		return d.n

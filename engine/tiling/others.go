@@ -81,11 +81,11 @@ func (s *Shard) Revise(ctx context.Context, seen *OtherSealers) error {
 	return ctx.Err()
 }
 
-// maxFailed is for how many PVs Revise may fail before it tries no more, because each try may take as
-// long as the store lets a request wait.
+// maxFailed is the number of PVs after whose failures Revise gives up. Each try may take as long as a request
+// waits for the store.
 const maxFailed = 32
 
-var errManyFailed = errors.New("the store refused this for many other PVs")
+var errManyFailed = errors.New("not tried, because requests to the store failed for many other PVs")
 
 // reviseLater remembers spans of a PV as late, because the tiles could not be read or written.
 func (s *Shard) reviseLater(ser *series, spans []span, err error) {

@@ -13,14 +13,12 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// repairTries is how often the bins of a repair are computed again because another sealer has written
-// their tiles in the meantime.
+// repairTries is how often a repair computes its bins again after another sealer has written their tiles.
 const repairTries = 3
 
-// repairSpan recomputes the bins in the tiles of a level that samples at times in a span change. A
-// sample changes its own bin and the bin of the next sample, because its value is held until then. If
-// another sealer writes these tiles while the bins are computed, repairSpan computes them again: they
-// may lack samples that the tiles have.
+// repairSpan recomputes the bins of a level that depend on samples in a span. A sample changes its own bin and
+// the bin of the next sample, because its value is held until then. If another sealer writes the tiles of these
+// bins in the meantime, repairSpan computes the bins again, because they may lack samples that the tiles have.
 func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) error {
 	for tries := repairTries; ; tries-- {
 		err := s.repairOnce(ctx, ser, r, sp)
@@ -33,7 +31,8 @@ func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) 
 	}
 }
 
-// repairOnce is repairSpan, but it returns errOtherSealer if another sealer has written the tiles.
+// repairOnce recomputes the bins of repairSpan once. It returns errOtherSealer if another sealer has written
+// their tiles in the meantime.
 func (s *Shard) repairOnce(ctx context.Context, ser *series, r *level, sp span) error {
 	if sp.first >= r.through {
 		return nil

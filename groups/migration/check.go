@@ -71,7 +71,7 @@ func compare(got map[int][]capture.Channel, s *Source) error {
 				return fmt.Errorf("checking the manifests: PV %s is not in the source, or twice in the groups", ch.PV)
 			}
 			if err := c.Settings.check(ch.Settings); err != nil {
-				return fmt.Errorf("checking the manifests: PV %s: %w", ch.PV, err)
+				return fmt.Errorf("checking the manifests: PV %s: %w from the source, which is a bug of varve: report it with the PV's configuration", ch.PV, err)
 			}
 			delete(want, ch.PV)
 		}

@@ -36,8 +36,8 @@ type Changes struct{ Added, Changed, Removed []string }
 func (c *Changes) Empty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) == 0 }
 
 // Compare compares files with a directory, which may not exist. Removed are the manifests of an earlier
-// import that are no longer wanted. A manifest without the Marker is a person's: it is an error if a
-// file would replace it.
+// import that are no longer wanted. A manifest without the Marker was written by a person. If a file would
+// replace such a manifest, Compare returns an error.
 func Compare(dir string, files []File) (c Changes, err error) {
 	wanted := map[string][]byte{}
 	for _, f := range files {
@@ -58,7 +58,7 @@ func Compare(dir string, files []File) (c Changes, err error) {
 		case !isWanted:
 			continue
 		case !ours:
-			return c, fmt.Errorf("%s was not made by an import, and is not replaced; move it away", filepath.Join(dir, e.Name()))
+			return c, fmt.Errorf("%s was not made by an import, so the import does not replace it; move it to another directory", filepath.Join(dir, e.Name()))
 		}
 		if isWanted {
 			has, err := os.ReadFile(filepath.Join(dir, e.Name()))
@@ -95,8 +95,8 @@ func isOurs(path string) (bool, error) {
 	return string(begin) == Marker, nil
 }
 
-// Write makes a directory equal to files, apart from files of others. Each file is replaced as a whole.
-// New files come first, and obsolete ones go last.
+// Write writes files to a directory and removes obsolete files of earlier imports. It leaves other files alone.
+// It replaces each file atomically, adds new files first, and removes obsolete ones last.
 func Write(dir string, files []File) (Changes, error) {
 	c, err := Compare(dir, files)
 	if err != nil {
@@ -123,7 +123,7 @@ func Write(dir string, files []File) (Changes, error) {
 	return c, nil
 }
 
-// replace writes a file, which is seen as a whole or as it was before.
+// replace writes a file atomically: a reader sees the old text or the new one.
 func replace(path string, text []byte) error {
 	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 	if err := os.WriteFile(tmp, text, 0o640); err != nil {

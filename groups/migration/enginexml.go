@@ -78,7 +78,7 @@ func (s *Source) engine(d *xml.Decoder) error {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			if len(path) > 0 || s.Channels == nil && s.Notes == nil {
-				return errors.New("the text has no channels in groups of an engineconfig")
+				return errors.New("no <group> of <engineconfig> has a <channel>")
 			}
 			return nil
 		}

@@ -73,11 +73,11 @@ func (s *Source) table(in *bufio.Reader) error {
 	}
 	for i := range head {
 		if head[i] = strings.ToLower(strings.TrimSpace(head[i])); !slices.Contains(columns, head[i]) || slices.Contains(head[:i], head[i]) {
-			return fmt.Errorf("column %d is named %q; the names are %s, each once", i+1, head[i], strings.Join(columns, ", "))
+			return fmt.Errorf("column %d is named %q; each column must have another one of the names %s", i+1, head[i], strings.Join(columns, ", "))
 		}
 	}
 	if !slices.Contains(head, "pv") {
-		return errors.New("the column pv is missing")
+		return errors.New("the first line must name a column pv")
 	}
 	for {
 		row, err := r.Read()
@@ -145,7 +145,7 @@ func (s *Settings) setSampling(cells map[string]string) error {
 	if text := cells["deadband"]; text != "" {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v < 1e300) || s.Period != "" && v > 0 {
-			return fmt.Errorf("deadband %q is not a positive number, or the mode is Scan", text)
+			return fmt.Errorf("deadband %q must be a number of at least 0, and mode Scan takes no deadband", text)
 		}
 		s.Deadband = v
 	}

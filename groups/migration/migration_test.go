@@ -96,6 +96,32 @@ func TestAppliance(t *testing.T) {
 	}
 }
 
+// TestStoresBeforeABlackHole checks how long Varve keeps samples that the Appliance deletes: at least as
+// long as the Appliance, and for ever if the stores do not say how long.
+func TestStoresBeforeABlackHole(t *testing.T) {
+	const day, year = "pb://localhost?partitionGranularity=PARTITION_DAY", "pb://localhost?partitionGranularity=PARTITION_YEAR"
+	for stores, want := range map[string]string{
+		day:              "1d",
+		day + "&hold=3":  "3d",
+		day + "|" + year: "367d",
+		"pb://localhost?partitionGranularity=PARTITION_HOUR&hold=1440": "60d",
+		year + "&hold=100":                     "36600d",
+		year + "&hold=101":                     "",
+		year + "&hold=584":                     "",
+		year + "&hold=60|" + year + "&hold=60": "",
+		day + "&hold=-1":                       "",
+		day + "&hold=x":                        "",
+		day + "|merge://localhost?dest=x":      "",
+		"pb://localhost?partitionGranularity=PARTITION_CENTURY": "",
+	} {
+		s, set := &Source{}, Settings{}
+		s.stores("A", &set, append(strings.Split(stores, "|"), "blackhole://localhost?name=LTS"))
+		if string(set.Raw) != want || (want == "") != (len(s.Notes) == 1) {
+			t.Errorf("%s: raw samples are kept for %q, want %q; notes %q", stores, set.Raw, want, reasons(s))
+		}
+	}
+}
+
 // TestApplianceAcceptsOnePV reads an answer of getPVTypeInfo, and texts that are none.
 func TestApplianceAcceptsOnePV(t *testing.T) {
 	s, err := Appliance(strings.NewReader(`{"pvName":"SR:A","samplingMethod":"MONITOR"}`))

@@ -25,6 +25,7 @@ const maxRollups = 8
 // computes rollups of the same width.
 func (s *Source) stores(pv string, out *Settings, urls []string) {
 	var kept time.Duration
+	known := true
 	var widths []int64
 	for i, text := range urls {
 		u, err := url.Parse(text)
@@ -37,20 +38,16 @@ func (s *Source) stores(pv string, out *Settings, urls []string) {
 			switch {
 			case i == 0:
 				s.differ(pv, "the Appliance stores nothing of it; Varve keeps all samples")
-			case kept > 0:
+			case known:
 				out.Raw = v1alpha1.Duration(fmt.Sprintf("%dd", (kept+24*time.Hour-1)/(24*time.Hour)))
 			default:
 				s.differ(pv, "the Appliance deletes its samples after a time that the stores do not say; Varve keeps all samples")
 			}
 			break
 		}
-		if length := partitions[q.Get("partitionGranularity")]; length > 0 {
-			hold, err := strconv.Atoi(q.Get("hold"))
-			if err != nil || hold < 1 || hold > 1000 {
-				hold = 1
-			}
-			kept += time.Duration(hold) * length
-		}
+		length, ok := keeps(q)
+		kept += length
+		known = known && ok && kept <= longest
 		widths = append(widths, s.reduced(pv, q)...)
 	}
 	slices.Sort(widths)
@@ -60,6 +57,25 @@ func (s *Source) stores(pv string, out *Settings, urls []string) {
 		rollups = append(rollups, string(duration(w*1000)))
 	}
 	out.Rollups = strings.Join(rollups, ",")
+}
+
+// longest is the longest time for which stores may keep samples before a black hole. It also keeps the sum
+// of such times from overflowing.
+const longest = 100 * 366 * 24 * time.Hour
+
+// keeps returns how long a store keeps samples before they go to the next one: as many partitions as the
+// parameter hold says, or one. It reports false if that is not known or longer than longest.
+func keeps(store url.Values) (time.Duration, bool) {
+	length, ok := partitions[store.Get("partitionGranularity")]
+	hold := 1
+	if text := store.Get("hold"); text != "" {
+		n, err := strconv.Atoi(text)
+		hold, ok = n, ok && err == nil
+	}
+	if !ok || hold < 1 || int64(hold) > int64(longest/length) {
+		return 0, false
+	}
+	return time.Duration(hold) * length, true
 }
 
 // reduced returns the widths in s of the bins that a store computes.

@@ -11,7 +11,7 @@ import (
 // LabelFrom is a label of imported objects. Its value is the kind of the source.
 const LabelFrom = "varve.dev/imported-from"
 
-// head writes the begin of an object.
+// head writes the beginning of an object.
 func head(b *bytes.Buffer, kind, apiVersion, name, from string, opts *Options, labels ...string) {
 	fmt.Fprintf(b, "%s --from %s; the next import replaces this file\n", Marker, from)
 	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nmetadata:\n  name: %q\n", apiVersion, kind, name)

@@ -82,7 +82,7 @@ func TestHostileRequests(t *testing.T) {
 // refusals counts the requests that a limit has refused.
 type refusals struct{ requests, bodies, reads atomic.Int64 }
 
-// note counts an answer, or the begin of one.
+// note counts an answer, or the beginning of one.
 func (r *refusals) note(answer []byte) {
 	for text, count := range map[string]*atomic.Int64{
 		"the server answers at most": &r.requests, "the bodies of all requests": &r.bodies, "serves as many reads of samples": &r.reads,

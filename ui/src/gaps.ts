@@ -11,7 +11,7 @@ export interface Break {
 }
 
 /** breaks returns the gaps and losses of a PV in order of time. A gap without an end lasts until now.
- * They are drawn later than they were by a shift in ms. */
+ * shift moves them to a later time, in ms. */
 export function breaks(g: Gaps | undefined, now: number, shift = 0): Break[] {
   if (!g) return [];
   const list: Break[] = g.gaps.map((gap) => ({

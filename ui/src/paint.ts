@@ -3,7 +3,7 @@
 import type { Break } from "./gaps";
 import type { Series } from "./series";
 
-/** Limit is what a PV's alarm limits were in a time. A limit that it had not is undefined. */
+/** Limit has the alarm limits of a PV from lo to hi. A limit that the PV did not have is undefined. */
 export interface Limit {
   lo: number;
   hi: number;

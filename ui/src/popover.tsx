@@ -19,7 +19,7 @@ export function Popover({ label, text, title, class: name, pressed, children }: 
   const box = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState(false);
   const close = () => box.current?.hidePopover();
-  // What is in the window goes after it has closed: until then, the focus returns to the button.
+  // The content is removed only after the window has closed, so that the focus can return to the button.
   const toggled = (e: Event) => {
     if ((e as ToggleEvent).newState === "closed") setOpen(false);
   };

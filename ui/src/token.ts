@@ -12,7 +12,7 @@ export interface Access {
   token: string;
   /** Whether the archive takes tokens at all. */
   taken: boolean;
-  /** How often the token changed by the wish of the user. Pages then begin anew. */
+  /** The number of times that the user changed the token. Pages load again after each change. */
   changes: number;
   /** Why the page asks for a token: a text, or "" if the user wants to enter one. It is undefined while nobody asks. */
   why?: string;
@@ -61,7 +61,7 @@ export function useAccess(): Access {
 /** sending returns the headers of a request, and the turn in which it is sent. */
 export function sending(more?: HeadersInit): { headers: Headers; turn: number } {
   const headers = new Headers(more);
-  headers.set("X-Requested-With", "fetch"); // the archive then leaves the question for a password to this page
+  headers.set("X-Requested-With", "fetch"); // the archive then does not make the browser ask for a password
   if (access.token) headers.set("Authorization", `Bearer ${access.token}`);
   return { headers, turn: decided.turn };
 }

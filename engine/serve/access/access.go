@@ -88,8 +88,8 @@ func (a *Access) add(c *Authenticator, o *Options) error {
 	return nil
 }
 
-// foreign returns an authenticator that gets no tokens of this program, which are secrets that only the
-// files of tokens know.
+// foreign wraps an authenticator so that it gets no tokens that Varve has made. These are secrets, and only
+// files of tokens can verify them.
 func foreign(identify bearer) bearer {
 	return func(ctx context.Context, token string) (Identity, error) {
 		if strings.HasPrefix(token, tokenPrefix) {
@@ -100,8 +100,8 @@ func foreign(identify bearer) bearer {
 }
 
 const (
-	// maxWaiting is how many requests wait at a time for a server that helps to judge their tokens, and
-	// waitingShare how many of them are of one client.
+	// maxWaiting bounds the requests that wait at a time for a server that verifies tokens, and waitingShare
+	// those of one client among them.
 	maxWaiting   = 64
 	waitingShare = 32
 )

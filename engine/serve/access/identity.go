@@ -52,8 +52,8 @@ func From(ctx context.Context) *Request {
 	return q
 }
 
-// Client returns a name for the identity, by which it has a share of what clients share. It returns "" if
-// only the address of the client is known, and never a text that is an address.
+// Client returns the name of the client whose share the request uses. It returns "" if only the address of the
+// client is known. The name is never an address.
 func (q *Request) Client() string {
 	if q == nil {
 		return ""

@@ -41,8 +41,8 @@ var errUnavailable = errors.New("the token cannot be checked now")
 //	find(kid) ─▶ in the cache, and fresh ─▶ key
 //	             otherwise: fetch, at most every 20 s ─▶ key, or refusal
 //
-// One request fetches while the others use the known keys, or wait if their key is not among them. Only some
-// wait; the others get 503.
+// One request fetches at a time. The others use the known keys, or wait if their key is not among them. Beyond
+// maxWaiting, requests get 503 instead of waiting.
 type keySet struct {
 	issuer, url string
 	client      *http.Client

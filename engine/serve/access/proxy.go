@@ -12,8 +12,8 @@ type TrustedProxy struct {
 	// Certificate is a DNS name or a URI of the certificate, or its whole subject.
 	Certificate string
 	UserHeader  string
-	// GroupHeader is empty for a proxy that tells no groups. A proxy passes on the headers that it does not
-	// know, so every client could choose its groups.
+	// GroupHeader is empty if the proxy sends no groups. It has no default, because a proxy passes on headers
+	// that it does not know: with a default, every client could choose its groups.
 	GroupHeader string
 }
 

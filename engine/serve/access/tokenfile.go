@@ -21,9 +21,9 @@ const (
 	maxTokenFile = 4 << 20
 )
 
-// tokenFile is the tokens of a file. A request reads the file again if that is due, while the others use
-// the last tokens: a slow disk holds only one request. If the file is gone or invalid, the last valid
-// tokens stay, and problems says so.
+// tokenFile holds the tokens of a file. When reloadAfter has passed, one request reads the file again. The
+// others use the last tokens meanwhile, so a slow disk delays only one request. If the file is missing or
+// invalid, the last valid tokens stay in use, and problems reports it.
 type tokenFile struct {
 	path string
 	now  func() time.Time
@@ -36,12 +36,12 @@ type tokenFile struct {
 	reading sync.Mutex // held by the request that reads
 }
 
-// loaded is what a file of tokens had when it was last read.
+// loaded is the result of reading a file of tokens.
 type loaded struct {
 	at     time.Time
 	text   []byte
 	tokens []Token
-	// problem is why text and tokens are older, or nil.
+	// problem is the error of this read, or nil. After an error, text and tokens are from an earlier read.
 	problem error
 }
 
@@ -56,7 +56,7 @@ func openTokens(path string, now func() time.Time, log *slog.Logger) (*tokenFile
 	return f, nil
 }
 
-// load reads the file.
+// load reads the file. After an error, it returns the text and the tokens of last, with the error.
 func (f *tokenFile) load(last *loaded) *loaded {
 	next := &loaded{at: f.now(), text: last.text, tokens: last.tokens}
 	text, err := f.get(f.path)

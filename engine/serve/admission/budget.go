@@ -2,8 +2,8 @@ package admission
 
 import "sync"
 
-// Budget is what requests share, such as memory in bytes. One client gets at most its share, so that it
-// cannot keep the others from what they need.
+// Budget bounds a resource that requests share, such as memory in bytes. One client gets at most its share, so
+// that the others get theirs.
 type Budget struct {
 	limit, share int64
 
@@ -29,15 +29,15 @@ func (b *Budget) Take(client string, n int64) bool {
 	return true
 }
 
-// Give gives back what a client has taken.
+// Give returns n, which a client has taken, to the budget.
 func (b *Budget) Give(client string, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.addLocked(client, -n)
 }
 
-// Move makes what one client has taken count for another one, unless that one has too little left of its
-// share.
+// Move charges n, which the client from has taken, to the client to. It reports false, and changes nothing, if
+// the share of to is too small.
 func (b *Budget) Move(from, to string, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

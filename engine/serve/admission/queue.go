@@ -15,11 +15,11 @@ const (
 
 // waiter is a read that waits for places:
 //
-//	up to overtaking: smaller reads behind it that fit go first, so that they do not wait for it
+//	up to overtaking: smaller reads behind it go first if there are places for them
 //	for keeping:      no read behind it is admitted, so that it is not starved
 //	later:            smaller reads go first again
 //
-// If the share of its client has no room for it, only reads of that client are kept behind it.
+// A read that waits only for the share of its own client delays no reads of other clients.
 type waiter struct {
 	client  *client
 	n       int64 // places

@@ -54,7 +54,8 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request, _ *openapi.Query)
 		return
 	}
 	visible.Note(r.Context(), k.pv) // a file in the cache is not read from the store
-	// Another client may have read the file. To build it again finds an unknown PV.
+	// The file may be in the cache for another client. For a reader who may not read the PV, it is built again,
+	// which finds no such PV.
 	k.hidden = !h.Reader.Sees(r.Context(), k.pv)
 	f, release, err := h.cache.get(r.Context(), k, h.Now(), func(ctx context.Context, body *content) (*file, error) {
 		return h.build(ctx, k, body)

@@ -22,7 +22,7 @@ type pvStorage struct {
 type storedPart struct {
 	Contents string `json:"contents"`
 	Tier     string `json:"tier"`
-	// Bytes is absent if the store cannot tell it.
+	// Bytes is absent if the store does not know the size.
 	Bytes *int64 `json:"bytes,omitempty"`
 }
 
@@ -61,14 +61,14 @@ func (h *Handler) storage(w http.ResponseWriter, r *http.Request, q *openapi.Que
 // storageCall describes the call.
 func storageCall() call {
 	return call{Call: openapi.Call{
-		Path: "/api/v1/storage", ID: "storage", Summary: "What the store holds of a PV, by tier",
+		Path: "/api/v1/storage", ID: "storage", Summary: "Size of a PV in the store, by retention tier",
 		Description: "Samples that were not written in blocks yet do not count. The sizes are those in all replicas.",
 		Parameters:  []openapi.Parameter{{Name: "pv", Required: true, Description: "The name of the PV.", Example: "SR:I"}},
 		Answers: openapi.Answers(openapi.Object(members{
 			"pv": openapi.String(""),
 			"parts": openapi.List(openapi.Object(members{
 				"contents": openapi.Enum("", string(store.SampleContents), string(store.RollupContents)), "tier": openapi.String("How long they are kept."),
-				"bytes?": openapi.Whole("Absent if the store cannot tell it."),
+				"bytes?": openapi.Whole("Absent if the store does not know the size."),
 			})),
 			"missing?": openapi.String("Why sizes are too small."), "estimated?": openapi.Schema{"type": "boolean", "description": "The sizes are estimates."},
 		}), nil, http.StatusNotFound, http.StatusServiceUnavailable),

@@ -7,13 +7,13 @@ import (
 )
 
 // Pebble ends the process if it cannot write its WAL or its list of files. The store therefore
-// refuses rows while the file system of the archive has less than reserve bytes of free space, or
-// less than the reserveShare-th part of its size if that is less. Deletions may use most of the
-// reserve, because they free space. The rest is for files that Pebble writes in the background.
+// refuses rows while the free space of the archive's file system is below the reserve: reserve bytes, or
+// 1/reserveShare of a smaller file system. Deletions may use most of the reserve, because they free space. The
+// rest is for files that Pebble writes in the background.
 const (
 	reserve         = 128 << 20
 	reserveShare    = 8
-	deletionReserve = 4 // the part of the reserve that deletions leave
+	deletionReserve = 4 // deletions leave 1/deletionReserve of the reserve
 )
 
 // checkRoom returns an error that wraps store.ErrDiskFull if there is no room for a batch that
