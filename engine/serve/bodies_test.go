@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"varve.dev/varve/engine/query"
 )
 
 // pipes is a listener whose connections are pipes, whose deadlines follow the clock of synctest.
@@ -43,7 +45,7 @@ func (p *pipes) dial() net.Conn {
 // serveOnPipes serves a handler behind limitRequests until the test ends.
 func serveOnPipes(t *testing.T, h http.HandlerFunc) *pipes {
 	p := &pipes{conns: make(chan net.Conn), ended: make(chan struct{})}
-	srv := &http.Server{Handler: limitRequests(h, (&Config{}).client), ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: limitRequests(h, (&Config{Reader: &query.Reader{}}).client), ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(p) }()
 	t.Cleanup(func() { _ = srv.Close(); <-done })
@@ -146,7 +148,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		if depth < 40 {
 			post(body) // while this request is under way
 		}
-	}), (&Config{}).client)
+	}), (&Config{Reader: &query.Reader{}}).client)
 	for range 3 {
 		for most, who := range map[int]func(int) int{ofClient: func(int) int { return 1 }, ofAll: func(depth int) int { return depth / ofClient }} {
 			depth, errs, client = 0, nil, who
@@ -178,7 +180,7 @@ func TestRequestsAreBounded(t *testing.T) {
 				get("/")
 				return
 			}
-		}), (&Config{}).client)
+		}), (&Config{Reader: &query.Reader{}}).client)
 		get("/")
 		if depth != most || codes[http.StatusServiceUnavailable] != 1 {
 			t.Errorf("%d requests were answered, want %d, with the codes %v", depth, most, codes)
@@ -187,6 +189,18 @@ func TestRequestsAreBounded(t *testing.T) {
 		if depth != most+1 {
 			t.Error("/healthz was refused")
 		}
+	}
+}
+
+// TestOtherPodsHaveNoShare checks that a process without readers answers as many requests of one address
+// as of many: a pod sends the requests of all its readers.
+func TestOtherPodsHaveNoShare(t *testing.T) {
+	r := from(1, http.MethodGet, "/", "")
+	if name := (&Config{}).client(r); name != "" {
+		t.Errorf("a pod is the client %q", name)
+	}
+	if name := (&Config{Reader: &query.Reader{}}).client(r); name == "" {
+		t.Error("a reader has no share")
 	}
 }
 

@@ -9,5 +9,9 @@ export interface NavItem {
 }
 
 export const nav: NavItem[] = [
-  { name: "", title: "Explore" }, { name: "pvs", title: "PVs" }, { name: "pv" }, { name: "archive", title: "Archive" }, { name: "groups", title: "Groups" },
+  { name: "", title: "Explore" },
+  { name: "pvs", title: "PVs" },
+  { name: "pv" },
+  { name: "archive", title: "Archive" },
+  { name: "groups", title: "Groups" },
 ];

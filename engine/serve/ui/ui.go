@@ -25,7 +25,7 @@ import (
 var files embed.FS
 
 // Pages are the paths of the pages besides /. Each is one segment, so that relative URLs are the same
-// on all pages. The table of ui/src/pages.ts has the same names.
+// on all pages. The table of ui/src/nav.ts has the same names.
 var Pages = []string{"pvs", "pv", "archive", "groups"}
 
 // policy is the Content-Security-Policy. Images are files of the UI, and plots that it exports.

@@ -68,7 +68,7 @@ func TestFilesAreCached(t *testing.T) {
 
 // TestPagesHavePaths checks that each page of the UI is served, and no other path.
 func TestPagesHavePaths(t *testing.T) {
-	table, err := os.ReadFile("../../../ui/src/pages.ts")
+	table, err := os.ReadFile("../../../ui/src/nav.ts")
 	if err != nil {
 		t.Fatal(err)
 	}
