@@ -58,7 +58,7 @@ type changesAnswer struct {
 //	pvs ──▶ workers: bins, gaps ──▶ change.Comparison ──▶ ranking: the first ones ──▶ units, labels
 func (h *Handler) compare(ctx context.Context, q *changesQuery, pvs []string) (*changesAnswer, error) {
 	begun := h.now()
-	short, cancel := context.WithTimeout(ctx, comparisonTime)
+	short, cancel := context.WithTimeout(ctx, h.compareTime)
 	defer cancel()
 	r := ranking{limit: q.limit}
 	var next atomic.Int64

@@ -33,12 +33,14 @@ type Handler struct {
 	// channels are for the PVs of a group, and comparing is how many requests compare PVs.
 	channels  Channels
 	comparing *admission.Budget
+	// compareTime is comparisonTime, except in tests.
+	compareTime time.Duration
 }
 
 // New returns a handler that reads with reader. channels are the PVs that are captured. reads admits
 // reads of samples, and may be nil. now returns the current time.
 func New(reader *query.Reader, channels Channels, reads *admission.Gate, now func() time.Time, log *slog.Logger) *Handler {
-	return &Handler{reader, reads, now, log, admission.NewBudget(maxLive, liveShare), channels, admission.NewBudget(maxComparisons, comparisonShare)}
+	return &Handler{reader, reads, now, log, admission.NewBudget(maxLive, liveShare), channels, admission.NewBudget(maxComparisons, comparisonShare), comparisonTime}
 }
 
 // Register adds the paths to a mux.
