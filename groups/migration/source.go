@@ -43,7 +43,7 @@ type Settings struct {
 	Rollups string
 }
 
-// What a Note says about a PV.
+// The field What of a Note has one of these texts.
 const (
 	// LeftOut means that the PV is in no group.
 	LeftOut = "left out"
