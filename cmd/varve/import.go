@@ -37,30 +37,38 @@ type importOptions struct {
 	dryRun       bool
 	verify       bool
 	report       string
+	rdb          rdbOptions
 }
 
 func newImportData() *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
-		Use:   "data --from appliance-files DIR",
-		Short: "Import the samples of an Archiver Appliance",
-		Long: `Reads the PB files of an Archiver Appliance and stores their samples. DIR is the
-directory of one of its stores, or of all of them; the Appliance may be running. Symbolic
-links are followed, and each directory is read once.
+		Use:   "data --from KIND SOURCE",
+		Short: "Import the samples of another archiver",
+		Long: `Reads the samples of another archiver and stores them. It only reads from the source,
+which may be running. KIND and SOURCE are
 
-Stop the archiver first. The archive must be in a directory: an import into Cassandra is
+  appliance-files DIR   the PB files of an Archiver Appliance. DIR is the directory of one of
+                        its stores, or of all of them. Symbolic links are followed, and each
+                        directory is read once.
+  rdb URL               the tables of an RDB archiver of CS-Studio or Phoebus, in PostgreSQL
+                        (postgres://USER@HOST/DATABASE) or MySQL and MariaDB
+                        (mysql://USER@HOST/DATABASE).
+
+Stop Varve first. The archive must be in a directory: an import into Cassandra is
 not possible yet. The import refuses a PV that already has rollups in the archive, so
 import a PV before the archiver captures it.
 
 Every sample that was read is stored, was in the archive before, is older than the
 retention of its PV, is from before the archive's deletion cutoff, or is outside of
---since and --until. What cannot be read is named by file and offset, and counted as
-damaged. So is the last line of a file that is being written; import the file again later.
+--since and --until. What cannot be read is named by file and offset, or by table and
+time, and counted as damaged. So is the last line of a file that is being written; import
+the file again later.
 
 An import can be interrupted at any moment, and repeated: it stores only what the
 archive lacks. Ctrl-C ends it after the current batches: what it counts as stored is
 durable. With --dry-run it stores nothing, and says what it would store. With --verify it
-reads the files again, and compares each sample with what the archive returns; the report
+reads the source again, and compares each sample with what the archive returns; the report
 has counts and hashes by month.
 
 Exit codes: 0 all is imported, 1 a part could not be read or stored, or differs, 2 the
@@ -68,13 +76,14 @@ import failed or was interrupted.`,
 		Example: `  varve import data --from appliance-files /arch --data /var/lib/varve --dry-run
   varve import data --from appliance-files /arch --data /var/lib/varve --verify --report report.json
   varve import data --from appliance-files /arch/lts --data /var/lib/varve --pv 'SR01:*' --since 2024-01-01
-  varve import data --from appliance-files /arch --data /var/lib/varve --pvs names.txt --rate 200000`,
+  varve import data --from appliance-files /arch --data /var/lib/varve --pvs names.txt --rate 200000
+  varve import data --from rdb postgres://report@db/archive --password-file pw --data /var/lib/varve --verify`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, exitFailed} })
 	f := cmd.Flags()
-	f.StringVar(&o.from, "from", "", "kind of the source: appliance-files (required)")
+	f.StringVar(&o.from, "from", "", "kind of the source: appliance-files or rdb (required)")
 	f.StringVar(&o.dir, "data", "varve-data", "directory of the archive; it is created if it does not exist, except by --dry-run")
 	f.StringVar(&o.pvs.pattern, "pv", "*", "import only these PVs: a name or a pattern with * and ?")
 	f.StringVar(&o.pvs.file, "pvs", "", "import only the PVs in this file: a name or a pattern in each line")
@@ -83,36 +92,36 @@ import failed or was interrupted.`,
 	f.IntVar(&o.shards, "shards", 64, "number of shards of the archive")
 	f.Float64Var(&o.rate, "rate", 0, "maximum number of samples read per second; 0 is no limit")
 	f.BoolVar(&o.dryRun, "dry-run", false, "store nothing, and say what would be stored")
-	f.BoolVar(&o.verify, "verify", false, "after the import, compare each sample in the files with the archive")
+	f.BoolVar(&o.verify, "verify", false, "after the import, compare each sample of the source with the archive")
 	f.StringVar(&o.report, "report", "", "write a report of each PV to this file, as lines of JSON")
+	o.rdb.addFlags(f)
 	_ = cmd.MarkFlagRequired("from")
 	return cmd
 }
 
-func (o *importOptions) run(cmd *cobra.Command, dir string) error {
-	damaged, err := o.importFiles(cmd, dir)
+func (o *importOptions) run(cmd *cobra.Command, from string) error {
+	damaged, err := o.importFrom(cmd, from)
 	switch {
 	case err != nil:
 		return exitError{err, exitFailed}
 	case damaged > 0:
-		return exitError{fmt.Errorf("%d problems: lines, files or PVs were not imported, or months differ; the output above names them", damaged), exitProblems}
+		return exitError{fmt.Errorf("%d problems: lines, rows, files or PVs were not imported, or months differ; the output above names them", damaged), exitProblems}
 	}
 	return nil
 }
 
-func (o *importOptions) check(dir string) error {
+func (o *importOptions) check() error {
 	switch {
-	case o.from != "appliance-files":
-		return fmt.Errorf("--from: %q is not appliance-files", o.from)
+	case o.from != "appliance-files" && o.from != "rdb":
+		return fmt.Errorf("--from: %q is neither appliance-files nor rdb", o.from)
+	case o.from != "rdb" && o.rdb != (rdbOptions{}):
+		return errors.New("--password-file, --zone and --rounded-seconds are for --from rdb only")
 	case o.shards < 1 || o.shards > 4096:
 		return fmt.Errorf("--shards: %d is not between 1 and 4096", o.shards)
 	case !(o.rate >= 0 && o.rate <= 1e12):
 		return fmt.Errorf("--rate: %v is not between 0 and 1e12 samples/s", o.rate)
 	case o.dryRun && o.verify:
 		return errors.New("--dry-run and --verify cannot be combined: a dry run stores nothing that could be verified")
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s is not a directory with files of an Archiver Appliance", dir)
 	}
 	return nil
 }
@@ -140,9 +149,9 @@ func (o *importOptions) times() (since, until int64, err error) {
 	return since, until, nil
 }
 
-// importFiles returns how many lines, files and PVs could not be imported, or differ.
-func (o *importOptions) importFiles(cmd *cobra.Command, dir string) (damaged uint64, err error) {
-	if err := o.check(dir); err != nil {
+// importFrom returns how many lines, rows, files and PVs could not be imported, or differ.
+func (o *importOptions) importFrom(cmd *cobra.Command, from string) (damaged uint64, err error) {
+	if err := o.check(); err != nil {
 		return 0, err
 	}
 	since, until, err := o.times()
@@ -154,19 +163,21 @@ func (o *importOptions) importFiles(cmd *cobra.Command, dir string) (damaged uin
 		return 0, err
 	}
 	ctx, errs := cmd.Context(), cmd.ErrOrStderr()
-	tree, err := migration.Scan(ctx, dir, want)
+	src, err := o.source(ctx, from, want)
 	if err != nil {
 		return 0, err
 	}
-	for _, s := range tree.Skipped {
+	defer func() { err = errors.Join(err, src.close()) }()
+	for _, s := range src.skipped {
 		fmt.Fprintf(errs, "%s: skipped: %s\n", s.Path, s.Reason)
 	}
-	missing := o.pvs.missing(tree)
+	pvs := src.PVs()
+	missing := o.pvs.missing(pvs)
 	for _, name := range missing {
-		fmt.Fprintf(errs, "%s: no file has samples of %s\n", o.pvs.file, name)
+		fmt.Fprintf(errs, "%s: the source does not have %s\n", o.pvs.file, name)
 	}
-	if len(tree.Files) == 0 {
-		return 0, fmt.Errorf("%s has no files of the PVs to import", dir)
+	if len(pvs) == 0 {
+		return 0, fmt.Errorf("the source has none of the PVs to import")
 	}
 	st, err := o.open()
 	if err != nil {
@@ -176,7 +187,7 @@ func (o *importOptions) importFiles(cmd *cobra.Command, dir string) (damaged uin
 		Store: st, Shards: o.shards, DryRun: o.dryRun, Since: since, Until: until, Rate: o.rate, Log: slog.New(slog.NewTextHandler(errs, nil)),
 	})
 	if err == nil {
-		damaged, err = o.process(cmd, m, tree)
+		damaged, err = o.process(cmd, m, src)
 	}
 	if st != nil {
 		err = errors.Join(err, st.Close())
@@ -203,18 +214,18 @@ func (o *importOptions) open() (store.Store, error) {
 }
 
 // process imports all PVs, verifies them if this is wanted, and prints the sums.
-func (o *importOptions) process(cmd *cobra.Command, m *migration.Importer, tree *migration.Tree) (damaged uint64, err error) {
+func (o *importOptions) process(cmd *cobra.Command, m *migration.Importer, src *importSource) (damaged uint64, err error) {
 	ctx := cmd.Context()
 	out, err := newReportFile(o.report)
 	if err != nil {
 		return 0, fmt.Errorf("--report: %w", err)
 	}
-	p := newImportProgress(cmd.ErrOrStderr(), out, m, tree)
+	p := newImportProgress(cmd.ErrOrStderr(), out, m, src)
 	p.run(ctx, m.Import)
-	err = p.print(cmd.OutOrStdout(), len(tree.Skipped), o.dryRun)
-	damaged = p.damaged() + uint64(len(tree.Skipped))
+	err = p.print(cmd.OutOrStdout(), len(src.skipped), o.dryRun)
+	damaged = p.damaged() + uint64(len(src.skipped))
 	if o.verify && err == nil && ctx.Err() == nil && p.failed == nil {
-		v := newImportProgress(cmd.ErrOrStderr(), out, m, tree)
+		v := newImportProgress(cmd.ErrOrStderr(), out, m, src)
 		v.verifying = true
 		v.run(ctx, m.Verify)
 		err = v.printVerified(cmd.OutOrStdout())

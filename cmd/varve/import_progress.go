@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,12 +15,13 @@ import (
 // progressEvery is the interval of the lines that say how far an import is.
 const progressEvery = 5 * time.Second
 
-// importProgress imports or verifies all PVs of a tree, sums up their reports, and prints progress.
+// importProgress imports or verifies all PVs of a source, sums up their reports, and prints progress.
 type importProgress struct {
 	errs      io.Writer
 	out       io.Writer // receives a line of JSON for each PV
 	importer  *migration.Importer
-	tree      *migration.Tree
+	source    *importSource
+	pvs       []string
 	began     time.Time
 	before    [3]int64 // samples, files and bytes that were read before
 	verifying bool
@@ -36,14 +35,14 @@ type importProgress struct {
 	failed    error
 }
 
-func newImportProgress(errs, out io.Writer, m *migration.Importer, tree *migration.Tree) *importProgress {
-	p := &importProgress{errs: errs, out: out, importer: m, tree: tree, began: time.Now()}
+func newImportProgress(errs, out io.Writer, m *migration.Importer, src *importSource) *importProgress {
+	p := &importProgress{errs: errs, out: out, importer: m, source: src, pvs: src.PVs(), began: time.Now()}
 	p.before = [3]int64{m.Progress.Samples.Load(), m.Progress.Files.Load(), m.Progress.Bytes.Load()}
 	return p
 }
 
 // run calls do for each PV, for one on each processor at a time. It ends early if ctx ends.
-func (p *importProgress) run(ctx context.Context, do func(context.Context, string, []migration.File) (*migration.Report, error)) {
+func (p *importProgress) run(ctx context.Context, do func(context.Context, migration.Source, string) (*migration.Report, error)) {
 	shown, stop := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(shown)
@@ -63,12 +62,12 @@ func (p *importProgress) run(ctx context.Context, do func(context.Context, strin
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for pv := range pvs {
-				r, err := do(ctx, pv, p.tree.Files[pv])
+				r, err := do(ctx, p.source, pv)
 				p.add(r, err)
 			}
 		})
 	}
-	for _, pv := range slices.Sorted(maps.Keys(p.tree.Files)) {
+	for _, pv := range p.pvs {
 		select {
 		case pvs <- pv:
 		case <-ctx.Done():
@@ -99,11 +98,16 @@ func (p *importProgress) add(r *migration.Report, err error) {
 	p.months += len(r.Months)
 	for _, m := range r.Differs() {
 		p.differing++
-		fmt.Fprintf(p.errs, "%s: %s: the files have %d samples, of which the archive has %d\n", r.PV, m.Month, m.Files.Count, m.Archive.Count)
+		fmt.Fprintf(p.errs, "%s: %s: the source has %d samples, of which the archive has %d\n", r.PV, m.Month, m.Source.Count, m.Archive.Count)
 	}
 	for _, bad := range r.Problems {
 		if !p.verifying { // the import has named them
-			fmt.Fprintf(p.errs, "%s: byte %d: %s\n", bad.File, bad.Offset, bad.Reason)
+			fmt.Fprintln(p.errs, bad)
+		}
+	}
+	for _, note := range r.Notes {
+		if !p.verifying {
+			fmt.Fprintf(p.errs, "%s: %s\n", r.PV, note)
 		}
 	}
 	if err := json.NewEncoder(p.out).Encode(r); err != nil && p.failed == nil {
@@ -111,22 +115,27 @@ func (p *importProgress) add(r *migration.Report, err error) {
 	}
 }
 
-// show prints how far the import is, and when it will be done if the files are read as fast as before.
+// show prints how far the import is, and when it will be done if the source is read as fast as before.
 func (p *importProgress) show() {
 	samples := p.importer.Progress.Samples.Load() - p.before[0]
 	files, bytes := p.importer.Progress.Files.Load()-p.before[1], p.importer.Progress.Bytes.Load()-p.before[2]
 	took := time.Since(p.began)
-	left := "unknown"
-	if bytes > 0 {
-		left = time.Duration(float64(took) / float64(bytes) * float64(max(p.tree.Size-bytes, 0))).Round(time.Second).String()
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintf(p.errs, "%d of %d PVs, %d of %d files, %d of %d MB, %d samples read, %.0f samples/s, time left: %s\n", p.done, len(p.tree.Files),
-		files, p.tree.Count, bytes/1e6, p.tree.Size/1e6, samples, float64(samples)/took.Seconds(), left)
+	fmt.Fprintf(p.errs, "%d of %d PVs, ", p.done, len(p.pvs))
+	done, all := int64(p.done), int64(len(p.pvs))
+	if p.source.size > 0 {
+		fmt.Fprintf(p.errs, "%d of %d files, %d of %d MB, ", files, p.source.files, bytes/1e6, p.source.size/1e6)
+		done, all = bytes, p.source.size
+	}
+	left := "unknown"
+	if done > 0 {
+		left = time.Duration(float64(took) / float64(done) * float64(max(all-done, 0))).Round(time.Second).String()
+	}
+	fmt.Fprintf(p.errs, "%d samples read, %.0f samples/s, time left: %s\n", samples, float64(samples)/took.Seconds(), left)
 }
 
-// damaged returns how many lines and PVs could not be imported.
+// damaged returns how many lines, rows and PVs could not be imported.
 func (p *importProgress) damaged() uint64 { return p.total.Damaged + uint64(p.ended) }
 
 // print prints the sums.
@@ -136,7 +145,7 @@ func (p *importProgress) print(w io.Writer, skipped int, dryRun bool) error {
 		verb = "to be stored"
 	}
 	t := &p.total
-	_, err := fmt.Fprintf(w, "%d of %d PVs: %d samples read, %d %s, %d in the archive before, %d older than their retention", p.done, len(p.tree.Files),
+	_, err := fmt.Fprintf(w, "%d of %d PVs: %d samples read, %d %s, %d in the archive before, %d older than their retention", p.done, len(p.pvs),
 		t.Read, t.Stored, verb, t.Present, t.Expired)
 	if before, found := p.importer.Cutoff(); err == nil && found {
 		_, err = fmt.Fprintf(w, ", %d before the archive's deletion cutoff %s", t.Deleted, time.Unix(0, before).UTC().Format(time.RFC3339))
@@ -145,14 +154,14 @@ func (p *importProgress) print(w io.Writer, skipped int, dryRun bool) error {
 		_, err = fmt.Fprintf(w, ", %d outside of the times to import", t.Outside)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(w, "; %d lines damaged, %d files or directories skipped, %d PVs incomplete; %.1f s\n", t.Damaged, skipped, p.ended, time.Since(p.began).Seconds())
+		_, err = fmt.Fprintf(w, "; %d %s damaged, %d %s skipped, %d PVs incomplete; %.1f s\n", t.Damaged, p.source.lines, skipped, p.source.things, p.ended, time.Since(p.began).Seconds())
 	}
 	return err
 }
 
 // printVerified prints the result of a verification.
 func (p *importProgress) printVerified(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "verified %d of %d PVs: %d samples of the files are in the archive; %d of %d months differ, %d PVs incomplete; %.1f s\n",
-		p.done, len(p.tree.Files), p.total.Present, p.differing, p.months, p.ended, time.Since(p.began).Seconds())
+	_, err := fmt.Fprintf(w, "verified %d of %d PVs: %d samples of the source are in the archive; %d of %d months differ, %d PVs incomplete; %.1f s\n",
+		p.done, len(p.pvs), p.total.Present, p.differing, p.months, p.ended, time.Since(p.began).Seconds())
 	return err
 }

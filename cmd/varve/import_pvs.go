@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"varve.dev/varve/engine/migration"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/serve/request"
 )
@@ -36,23 +35,18 @@ func (s *pvSelection) matcher() (request.Matcher, error) {
 	return func(pv string) bool { return pattern(pv) && listed(pv) }, nil
 }
 
-// missing returns the lines of the file for which a tree has no PV.
-func (s *pvSelection) missing(tree *migration.Tree) (out []string) {
+// missing returns the lines of the file for which a source has none of its sorted PVs.
+func (s *pvSelection) missing(pvs []string) (out []string) {
 	pattern := request.Glob(s.pattern)
 	for _, line := range s.lines {
 		if !request.IsGlob(line) {
-			if name := pvname.Canonical(line); tree.Files[name] == nil && pattern(name) {
+			name := pvname.Canonical(line)
+			if _, found := slices.BinarySearch(pvs, name); !found && pattern(name) {
 				out = append(out, line)
 			}
 			continue
 		}
-		match, found := request.Glob(line), false
-		for pv := range tree.Files {
-			if found = match(pv); found {
-				break
-			}
-		}
-		if !found {
+		if !slices.ContainsFunc(pvs, request.Glob(line)) {
 			out = append(out, line)
 		}
 	}

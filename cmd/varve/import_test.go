@@ -17,6 +17,10 @@ func TestImportRefusesWrongFlags(t *testing.T) {
 	data := "import data --from appliance-files " + dir + " --data " + dir + "/archive "
 	for args, want := range map[string]string{
 		"import data --from channel-files " + dir:                       `--from: "channel-files"`,
+		data + "--zone UTC":                                             "for --from rdb only",
+		"import data --from rdb sqlite:///x":                            `"sqlite://"`,
+		"import data --from rdb mysql://u@h/d --zone Mars/Olympus":      "--zone",
+		"import data --from rdb mysql://u@h/d --password-file /nowhere": "--password-file",
 		data + "--shards 0":                                             "--shards",
 		data + "--rate -1":                                              "--rate",
 		data + "--rate NaN":                                             "--rate",
@@ -26,7 +30,7 @@ func TestImportRefusesWrongFlags(t *testing.T) {
 		data + "--dry-run --verify":                                     "--verify",
 		data + "--pvs /nowhere":                                         "--pvs",
 		data + "--pvs " + empty:                                         "has no names",
-		data:                                                            "no files of the PVs",
+		data:                                                            "none of the PVs",
 		"import config --from xml " + empty:                             `--from: "xml"`,
 		"import config --from list " + empty:                            "no PV that can be archived",
 		"import config --from list " + empty + " --prefix (":            "--prefix",

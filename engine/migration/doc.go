@@ -1,6 +1,7 @@
 // Package migration stores the samples of another archive in this one:
 //
-//	directory ─▶ Scan ─▶ files by PV, in order of time ─▶ pbfile.Reader ─▶ batches of samples
+//	directory ─▶ Scan ─▶ Tree: files by PV ─▶ pbfile.Reader ─┐
+//	tables ────▶ rdb.Open ─▶ rdb.Source: channels by PV ─────┴─▶ Sink: batches of samples, marks, metadata
 //	                                                                           │
 //	                          times to import, deletion cutoff, rate ─────▶ filter
 //	                                                                           │
@@ -10,7 +11,7 @@
 //
 // The archive is a set of samples, so an import can be interrupted at any moment and repeated: a
 // sample that the archive has is not stored again. A batch is durable before the next one is read.
-// Memory holds the names of the files, and a batch for each PV that is being imported.
+// Memory holds the names of the PVs and the files, and a batch for each PV that is being imported.
 //
 // The archive must have no other writer meanwhile: see seal.Importer.
 package migration

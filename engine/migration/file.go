@@ -5,44 +5,55 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"maps"
 	"os"
-	"sort"
+	"slices"
+	"strconv"
 
 	"varve.dev/varve/engine/pbfile"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
 )
 
-// files reads the files of the PV. It leaves out those that have no sample between the bounds.
-func (o *one) files(ctx context.Context, files []File) error {
-	for _, f := range files {
-		if p := f.Name.Partition; p.End > o.opts.Since && p.Start < o.opts.Until {
-			if err := o.file(ctx, &f); err != nil {
+// PVs implements Source.
+func (t *Tree) PVs() []string { return slices.Sorted(maps.Keys(t.Files)) }
+
+// Read implements Source. It leaves out the files that have no sample between the bounds.
+func (t *Tree) Read(ctx context.Context, pv string, since, until int64, to Sink) error {
+	r := &fileReader{name: pv, since: since, until: until, to: to}
+	for _, f := range t.Files[pv] {
+		if p := f.Name.Partition; p.End > since && p.Start < until {
+			if err := r.file(ctx, &f); err != nil {
 				return err
 			}
 		}
-		o.Progress.Files.Add(1)
-		o.Progress.Bytes.Add(f.Size)
+		to.Progress(1, f.Size)
 	}
 	return nil
 }
 
-// file reads a file. An error ends the import of the PV; what is damaged in the file does not.
-func (o *one) file(ctx context.Context, f *File) error {
+// fileReader reads the files of a PV.
+type fileReader struct {
+	name         string // canonical
+	since, until int64  // ns since 1970
+	to           Sink
+}
+
+// file reads a file. What is damaged in it does not end the reading.
+func (o *fileReader) file(ctx context.Context, f *File) error {
 	in, err := os.Open(f.Path)
 	if err != nil {
-		o.report.problem(f.Path, 0, err)
+		o.to.Problem(f.Path, 0, err)
 		return nil
 	}
 	defer in.Close()
 	r := pbfile.NewReader(in)
 	r.Within = f.Name.Partition
-	r.Problem = func(p pbfile.Problem) { o.report.problem(f.Path, p.Offset, p.Err) }
+	r.Problem = func(p pbfile.Problem) { o.to.Problem(f.Path, p.Offset, p.Err) }
 	r.Change = o.change
 	h, err := r.Header()
 	if err != nil {
-		o.report.problem(f.Path, 0, err)
+		o.to.Problem(f.Path, 0, err)
 		return nil
 	}
 	for err = nil; ; {
@@ -55,7 +66,7 @@ func (o *one) file(ctx context.Context, f *File) error {
 		case errors.Is(err, io.EOF):
 			return ctx.Err()
 		case err != nil && !errors.Is(err, pbfile.ErrNoHeader):
-			o.report.problem(f.Path, r.Offset(), err)
+			o.to.Problem(f.Path, r.Offset(), err)
 			return ctx.Err()
 		}
 	}
@@ -63,7 +74,7 @@ func (o *one) file(ctx context.Context, f *File) error {
 
 // chunk reads the samples that follow the header h. reason is the error of reading h, or nil. more is true if
 // another header may follow.
-func (o *one) chunk(ctx context.Context, r *pbfile.Reader, f *File, h *pbfile.Header, reason error) (more bool, err error) {
+func (o *fileReader) chunk(ctx context.Context, r *pbfile.Reader, f *File, h *pbfile.Header, reason error) (more bool, err error) {
 	switch {
 	case reason != nil:
 	case pvname.Canonical(h.PV) != o.name:
@@ -75,17 +86,17 @@ func (o *one) chunk(ctx context.Context, r *pbfile.Reader, f *File, h *pbfile.He
 	}
 	at, err := r.Offset(), r.Skip(reason)
 	if err != nil && !errors.Is(err, pbfile.ErrNextChunk) {
-		o.report.problem(f.Path, at, err)
+		o.to.Problem(f.Path, at, err)
 	}
 	return errors.Is(err, pbfile.ErrNextChunk), ctx.Err()
 }
 
 // samples reads samples up to the next empty line, in batches.
-func (o *one) samples(ctx context.Context, r *pbfile.Reader, f *File, t sample.Type) (more bool, err error) {
+func (o *fileReader) samples(ctx context.Context, r *pbfile.Reader, f *File, t sample.Type) (more bool, err error) {
 	for run := (&sample.Run{Type: t}); ; run.Reset(t) {
-		at, err := r.Offset(), r.Read(run, batch)
+		at, err := r.Offset(), r.Read(run, Batch)
 		if run.Len() > 0 {
-			if err := o.useBatch(ctx, run); err != nil {
+			if err := o.to.Samples(ctx, run); err != nil {
 				return false, err
 			}
 		}
@@ -95,42 +106,34 @@ func (o *one) samples(ctx context.Context, r *pbfile.Reader, f *File, t sample.T
 		case errors.Is(err, io.EOF):
 			return false, ctx.Err()
 		case err != nil: // the disk fails
-			o.report.problem(f.Path, at, err)
+			o.to.Problem(f.Path, at, err)
 			return false, ctx.Err()
 		}
 	}
 }
 
-// useBatch passes on the samples of a batch that must be imported.
-func (o *one) useBatch(ctx context.Context, run *sample.Run) error {
-	n := run.Len()
-	if err := o.pace.wait(ctx, n); err != nil {
-		return err
-	}
-	o.Progress.Samples.Add(int64(n))
-	run.Normalize()
-	o.report.count(run)
-	total := run.Len()
-	wanted := cut(run, o.opts.Since, o.opts.Until)
-	o.report.Outside += uint64(total - wanted.Len())
-	kept := cut(wanted, o.cutoff, math.MaxInt64)
-	o.report.Deleted += uint64(wanted.Len() - kept.Len())
-	if kept.Len() > 0 {
-		if err := o.use(ctx, kept); err != nil {
-			return err
-		}
-	}
-	return o.putMarks(ctx)
-}
+// Fields of the Archiver Appliance, which hold seconds since 1970.
+const (
+	lostAt     = "cnxlostepsecs"
+	regainedAt = "cnxregainedepsecs"
+)
 
-// cut returns the samples of a sorted run from a time up to, not including, another one.
-func cut(run *sample.Run, from, until int64) *sample.Run {
-	first := sort.Search(run.Len(), func(i int) bool { return run.Times[i] >= from })
-	end := sort.Search(run.Len(), func(i int) bool { return run.Times[i] >= until })
-	if first == 0 && end == run.Len() {
-		return run
+// change passes on the marks that the fields of a sample stand for: when the Appliance lost the
+// connection to the PV before the sample, and when it connected again.
+func (o *fileReader) change(c pbfile.Change) {
+	for _, f := range c.Fields {
+		kind := sample.Disconnected
+		switch f.Name {
+		case lostAt:
+		case regainedAt:
+			kind = sample.Connected
+		default:
+			continue
+		}
+		at, err := strconv.ParseInt(f.Value, 10, 64)
+		if err != nil || at <= 0 || at > c.Time/1e9 { // 0 stands for no connection before
+			continue
+		}
+		o.to.Mark(sample.Mark{Time: at * 1e9, Kind: kind, Text: "recorded by the Archiver Appliance"})
 	}
-	out := &sample.Run{Type: run.Type}
-	out.AppendRange(run, first, max(first, end))
-	return out
 }

@@ -18,8 +18,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// batch is the number of samples that are stored at once.
-const batch = 64 << 10
+// Batch is the largest number of samples of a batch.
+const Batch = 64 << 10
 
 // Options configure an Importer.
 type Options struct {
@@ -86,16 +86,17 @@ type one struct {
 	name      string // canonical
 	report    *Report
 	out       *seal.Importer
-	use       func(ctx context.Context, run *sample.Run) error // receives the samples of the files
+	use       func(ctx context.Context, run *sample.Run) error // receives the samples of the source
 	verifying bool                                             // nothing is stored
 	known     bool                                             // the archive has samples of the PV from before the import
 	last      int64                                            // time of the latest sample that was imported
 	marks     []store.PVMark                                   // of the batch that is read
+	metadata  *sample.Metadata                                 // that is not stored yet
 }
 
-// Import imports the files of a PV, which must be in order of time. The report is valid after an
-// error, too: what it counts as stored is durable.
-func (m *Importer) Import(ctx context.Context, pv string, files []File) (*Report, error) {
+// Import imports a PV of a source. The report is valid after an error, too: what it counts as stored
+// is durable.
+func (m *Importer) Import(ctx context.Context, src Source, pv string) (*Report, error) {
 	o := &one{Importer: m, name: pvname.Canonical(pv), report: &Report{PV: pvname.Canonical(pv)}, last: math.MinInt64}
 	o.use = o.store
 	err := o.prepare(ctx)
@@ -104,7 +105,7 @@ func (m *Importer) Import(ctx context.Context, pv string, files []File) (*Report
 		defer o.out.Close()
 	}
 	if err == nil {
-		err = o.files(ctx, files)
+		err = o.read(ctx, src)
 	}
 	if err == nil && m.opts.DryRun && o.report.Stored > 0 {
 		err = o.predict(ctx)

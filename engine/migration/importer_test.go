@@ -98,7 +98,7 @@ func TestImportsDisconnectsAsMarks(t *testing.T) {
 	}
 	st := newStore(t)
 	for range 2 {
-		r, err := newImporter(t, Options{Store: st}).Import(t.Context(), "A:B", tree.Files["A:B"])
+		r, err := newImporter(t, Options{Store: st}).Import(t.Context(), tree, "A:B")
 		if err != nil || r.Read != 3 || r.Stored+r.Present != 3 || r.Damaged > 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}

@@ -45,7 +45,7 @@ func TestImportsWhatFollowsAnEmptyLine(t *testing.T) {
 	other := "\x08\x02\x12\x03A:C\x18\xea\x0f\n"
 	dir := write(t, map[string]string{"A/B:2026.pb": header + event(1, "") + "\n" + event(2, "") + "\n" + header + event(3, "") + "\n" + other + event(4, "")})
 	st := newStore(t)
-	r, err := newImporter(t, Options{Store: st}).Import(t.Context(), "A:B", all(t, dir).Files["A:B"])
+	r, err := newImporter(t, Options{Store: st}).Import(t.Context(), all(t, dir), "A:B")
 	if err != nil || r.Stored != 3 || r.Damaged != 2 { // the empty line, and the sample of another PV
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -91,7 +91,7 @@ func TestXAndXVALAreOnePV(t *testing.T) {
 		t.Fatalf("the tree has %v", tree.Files)
 	}
 	st := newStore(t)
-	r, err := newImporter(t, Options{Store: st}).Import(t.Context(), "A:B", tree.Files["A:B"])
+	r, err := newImporter(t, Options{Store: st}).Import(t.Context(), tree, "A:B")
 	if err != nil || r.Stored != 2 || r.Present != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -100,13 +100,13 @@ func TestXAndXVALAreOnePV(t *testing.T) {
 // TestDeletedHistoryStaysDeleted imports samples from before and after the deletion cutoff.
 func TestDeletedHistoryStaysDeleted(t *testing.T) {
 	dir := write(t, map[string]string{"A/B:2026.pb": header + event(1, "") + event(2, "") + event(3, "")})
-	files := all(t, dir).Files["A:B"]
+	tree := all(t, dir)
 	st := newStore(t)
 	if err := st.PutCutoff(t.Context(), store.Cutoff{Before: at(3)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, dry := range []bool{true, false} {
-		r, err := newImporter(t, Options{Store: st, DryRun: dry}).Import(t.Context(), "A:B", files)
+		r, err := newImporter(t, Options{Store: st, DryRun: dry}).Import(t.Context(), tree, "A:B")
 		if err != nil || r.Read != 3 || r.Stored != 1 || r.Deleted != 2 {
 			t.Errorf("dry run %t: %+v, %v", dry, r, err)
 		}
@@ -114,7 +114,7 @@ func TestDeletedHistoryStaysDeleted(t *testing.T) {
 	if got := stored(t, st); len(got) != 1 || got[0] != 3 {
 		t.Errorf("the archive has samples at %v", got)
 	}
-	r, err := newImporter(t, Options{Store: st}).Verify(t.Context(), "A:B", files)
+	r, err := newImporter(t, Options{Store: st}).Verify(t.Context(), tree, "A:B")
 	if err != nil || len(r.Differs()) > 0 || r.Deleted != 2 {
 		t.Errorf("the verification finds %+v, %v", r, err)
 	}
@@ -123,20 +123,20 @@ func TestDeletedHistoryStaysDeleted(t *testing.T) {
 // TestADryRunPredictsRefusal checks a PV with rollups, with a sample to be stored and without one.
 func TestADryRunPredictsRefusal(t *testing.T) {
 	dir := write(t, map[string]string{"A/B:2026.pb": header + event(1, "")})
-	files := all(t, dir).Files["A:B"]
+	tree := all(t, dir)
 	st := newStore(t)
-	if _, err := newImporter(t, Options{DryRun: true}).Import(t.Context(), "A:B", files); err != nil {
+	if _, err := newImporter(t, Options{DryRun: true}).Import(t.Context(), tree, "A:B"); err != nil {
 		t.Errorf("without an archive: %v", err)
 	}
 	if err := st.AddChannel(t.Context(), store.Channel{PV: "A:B", Levels: []store.Level{store.LevelOf(1e10, store.Forever)}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, dry := range []bool{true, false} {
-		if _, err := newImporter(t, Options{Store: st, DryRun: dry}).Import(t.Context(), "A:B", files); !errors.Is(err, seal.ErrRollups) {
+		if _, err := newImporter(t, Options{Store: st, DryRun: dry}).Import(t.Context(), tree, "A:B"); !errors.Is(err, seal.ErrRollups) {
 			t.Errorf("dry run %t: %v", dry, err)
 		}
 	}
-	if r, err := newImporter(t, Options{Store: st, DryRun: true, Since: at(2)}).Import(t.Context(), "A:B", files); err != nil {
+	if r, err := newImporter(t, Options{Store: st, DryRun: true, Since: at(2)}).Import(t.Context(), tree, "A:B"); err != nil {
 		t.Errorf("with nothing to store: %+v, %v", r, err)
 	}
 }
@@ -145,7 +145,7 @@ func TestImportsBetweenTimes(t *testing.T) {
 	lost := event(5, field("cnxlostepsecs", "1767225604"))
 	dir := write(t, map[string]string{"A/B:2026.pb": header + event(1, "") + event(2, "") + event(3, "") + lost, "A/B:2025.pb": header})
 	st := newStore(t)
-	r, err := newImporter(t, Options{Store: st, Since: at(2), Until: at(3)}).Import(t.Context(), "A:B", all(t, dir).Files["A:B"])
+	r, err := newImporter(t, Options{Store: st, Since: at(2), Until: at(3)}).Import(t.Context(), all(t, dir), "A:B")
 	if err != nil || r.Read != 4 || r.Stored != 1 || r.Outside != 3 || r.Damaged != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -160,20 +160,20 @@ func TestImportsBetweenTimes(t *testing.T) {
 // TestVerifyFindsWhatIsMissing verifies an archive that lacks a sample of one month.
 func TestVerifyFindsWhatIsMissing(t *testing.T) {
 	dir := write(t, map[string]string{"A/B:2026.pb": header + event(1, "") + event(2, "") + event(3, "")})
-	files := all(t, dir).Files["A:B"]
+	tree := all(t, dir)
 	st := newStore(t)
-	if _, err := newImporter(t, Options{Store: st, Until: at(3)}).Import(t.Context(), "A:B", files); err != nil {
+	if _, err := newImporter(t, Options{Store: st, Until: at(3)}).Import(t.Context(), tree, "A:B"); err != nil {
 		t.Fatal(err)
 	}
 	m := newImporter(t, Options{Store: st})
-	r, err := m.Verify(t.Context(), "A:B", files)
-	if d := r.Differs(); err != nil || len(d) != 1 || d[0].Month != "2026-01" || d[0].Files.Count != 3 || d[0].Archive.Count != 2 {
+	r, err := m.Verify(t.Context(), tree, "A:B")
+	if d := r.Differs(); err != nil || len(d) != 1 || d[0].Month != "2026-01" || d[0].Source.Count != 3 || d[0].Archive.Count != 2 {
 		t.Errorf("the verification finds %+v, %v", d, err)
 	}
-	if _, err := m.Import(t.Context(), "A:B", files); err != nil {
+	if _, err := m.Import(t.Context(), tree, "A:B"); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = m.Verify(t.Context(), "A:B", files); err != nil || len(r.Differs()) > 0 || len(r.Months) != 1 || r.Months[0].Archive.Hash == 0 {
+	if r, err = m.Verify(t.Context(), tree, "A:B"); err != nil || len(r.Differs()) > 0 || len(r.Months) != 1 || r.Months[0].Archive.Hash == 0 {
 		t.Errorf("after another import, it finds %+v, %v", r, err)
 	}
 }

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"fmt"
 	"time"
 
 	"varve.dev/varve/engine/sample"
@@ -21,10 +22,12 @@ type Report struct {
 	Expired uint64 `json:"expired"`
 	Deleted uint64 `json:"deleted,omitempty"`
 	Outside uint64 `json:"outside,omitempty"`
-	// Damaged is the number of lines and files that could not be read, and Problems names the first
+	// Damaged is the number of lines, rows and files that could not be read, and Problems names the first
 	// of them.
 	Damaged  uint64    `json:"damaged"`
 	Problems []Problem `json:"problems,omitempty"`
+	// Notes are what users should know although all samples were read.
+	Notes []string `json:"notes,omitempty"`
 	// First and Last are the times of the first and the last sample that was read.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
@@ -34,11 +37,21 @@ type Report struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Problem is a line, or a file from a line on, that was not read.
+// Problem is a line, a row, or a file from a line on, that was not read.
 type Problem struct {
-	File   string `json:"file"`
+	// File is the file, or the table.
+	File string `json:"file"`
+	// Offset is the position in the file, in bytes. It is 0 for a table.
 	Offset int64  `json:"offset"`
 	Reason string `json:"reason"`
+}
+
+// String returns a line for users.
+func (p Problem) String() string {
+	if p.Offset == 0 {
+		return p.File + ": " + p.Reason
+	}
+	return fmt.Sprintf("%s: byte %d: %s", p.File, p.Offset, p.Reason)
 }
 
 func (r *Report) problem(file string, offset int64, err error) {

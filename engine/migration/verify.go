@@ -19,12 +19,12 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Month compares the samples of a month, in UTC, in the files with those that the archive returns.
+// Month compares the samples of a month, in UTC, in the source with those that the archive returns.
 type Month struct {
 	Month string `json:"month"` // such as 2026-11
-	// Files and Archive are equal if the archive returns every sample of the files, with the same time,
-	// alarm and value. The archive may have more samples; they do not count.
-	Files   Digest `json:"files"`
+	// Source and Archive are equal if the archive returns every sample of the source, with the same
+	// time, alarm and value. The archive may have more samples; they do not count.
+	Source  Digest `json:"source"`
 	Archive Digest `json:"archive"`
 }
 
@@ -54,11 +54,11 @@ func (d *Digest) add(t sample.Type, s *sample.Sample, buf []byte) []byte {
 	return buf
 }
 
-// Verify reads the files of a PV again, and compares their samples with those that a reader of the
+// Verify reads a PV of a source again, and compares its samples with those that a reader of the
 // archive gets. Report.Stored stays 0, and Report.Present is the number of samples that the archive
 // has. Samples that the archive must not have, because they are older than its deletion cutoff or the
 // PV's retention, or outside of the times to import, are left out.
-func (m *Importer) Verify(ctx context.Context, pv string, files []File) (*Report, error) {
+func (m *Importer) Verify(ctx context.Context, src Source, pv string) (*Report, error) {
 	if m.opts.Store == nil {
 		return nil, errors.New("there is no archive to verify")
 	}
@@ -71,7 +71,7 @@ func (m *Importer) Verify(ctx context.Context, pv string, files []File) (*Report
 		v.kept = time.Now().Add(-tier.Keep()).UnixNano()
 	}
 	if err == nil {
-		err = o.files(ctx, files)
+		err = o.read(ctx, src)
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.months)) {
 		o.report.Months = append(o.report.Months, *v.months[key])
@@ -102,7 +102,7 @@ func (v *verification) compare(ctx context.Context, run *sample.Run) error {
 	}
 	for i := range run.Len() {
 		s := run.At(i)
-		v.buf = v.monthOf(s.Time).Files.add(run.Type, &s, v.buf)
+		v.buf = v.monthOf(s.Time).Source.add(run.Type, &s, v.buf)
 	}
 	has, err := v.reader.Read(ctx, v.name, run.Times[0], run.Times[run.Len()-1], query.Options{Inside: true})
 	if errors.Is(err, query.ErrUnknownPV) {
@@ -142,10 +142,10 @@ func (v *verification) monthOf(t int64) *Month {
 	return v.month
 }
 
-// Differs returns the months in which the archive lacks samples of the files.
+// Differs returns the months in which the archive lacks samples of the source.
 func (r *Report) Differs() (out []Month) {
 	for _, m := range r.Months {
-		if m.Files != m.Archive {
+		if m.Source != m.Archive {
 			out = append(out, m)
 		}
 	}

@@ -198,15 +198,15 @@ func TestImportsAndVerifiesSelectedPVs(t *testing.T) {
 		var r struct {
 			PV     string `json:"pv"`
 			Months []struct {
-				Month          string
-				Files, Archive digest
+				Month           string
+				Source, Archive digest
 			}
 		}
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range r.Months {
-			if compared++; m.Files != m.Archive || m.Files.Count != want[r.PV][m.Month].Count {
+			if compared++; m.Source != m.Archive || m.Source.Count != want[r.PV][m.Month].Count {
 				t.Errorf("%s %s: the report has %+v, want %d samples", r.PV, m.Month, m, want[r.PV][m.Month].Count)
 			}
 		}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"varve.dev/varve/engine/migration"
+	"varve.dev/varve/engine/migration/rdb"
+	"varve.dev/varve/engine/serve/request"
+)
+
+// importSource is a source, and what the output says about it.
+type importSource struct {
+	migration.Source
+	skipped       []migration.Skipped
+	files, size   int64  // number of files, and their bytes; 0 if the source has none
+	lines, things string // what is damaged, and what is skipped
+	close         func() error
+}
+
+// rdbOptions are the flags for an RDB archiver.
+type rdbOptions struct {
+	passwordFile, zone string
+	rounded            bool
+}
+
+func (o *rdbOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.passwordFile, "password-file", "", "rdb: file with the password of the database")
+	f.StringVar(&o.zone, "zone", "", "rdb: time zone of the archive engine, such as Europe/Berlin, if the tables have local times without a zone")
+	f.BoolVar(&o.rounded, "rounded-seconds", false, "rdb: the seconds in smpl_time were rounded, not cut off, as by MySQL before Phoebus cut them off (2022)")
+}
+
+// source opens the source.
+func (o *importOptions) source(ctx context.Context, from string, want request.Matcher) (*importSource, error) {
+	if o.from == "rdb" {
+		return o.rdb.open(ctx, from, want)
+	}
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory with files of an Archiver Appliance", from)
+	}
+	tree, err := migration.Scan(ctx, from, want)
+	if err != nil {
+		return nil, err
+	}
+	return &importSource{
+		Source: tree, skipped: tree.Skipped, files: tree.Count, size: tree.Size, lines: "lines", things: "files or directories",
+		close: func() error { return nil },
+	}, nil
+}
+
+func (o *rdbOptions) open(ctx context.Context, url string, want request.Matcher) (*importSource, error) {
+	opts := rdb.Options{URL: url, RoundedSeconds: o.rounded, Want: want}
+	if o.passwordFile != "" {
+		b, err := os.ReadFile(o.passwordFile)
+		if err != nil {
+			return nil, fmt.Errorf("--password-file: %w", err)
+		}
+		opts.Password = strings.TrimRight(string(b), "\r\n")
+	}
+	if o.zone != "" {
+		var err error
+		if opts.Zone, err = time.LoadLocation(o.zone); err != nil {
+			return nil, fmt.Errorf("--zone: %w", err)
+		}
+	}
+	db, err := rdb.Open(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &importSource{Source: db, skipped: db.Skipped, lines: "rows", things: "channels", close: db.Close}, nil
+}

@@ -1,0 +1,85 @@
+package rdb
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// timeColumn says how the columns smpl_time and nanosecs of a table hold a time. The first has full seconds,
+// or also a fraction, and the second has the nanoseconds of the second.
+type timeColumn struct {
+	zone    *time.Location // of local times; nil if the column has a zone
+	rounded bool           // full seconds were rounded, not cut off
+	// fractions is true once a row had a fraction: full seconds are then no cut-off times, but may have been
+	// rounded up by less than a microsecond.
+	fractions bool
+}
+
+// key orders the rows of a table as the database does.
+type key struct {
+	stamp int64 // smpl_time in ns since 1970
+	nanos int64
+}
+
+func (k key) compare(o key) int {
+	return cmp.Or(cmp.Compare(k.stamp, o.stamp), cmp.Compare(k.nanos, o.nanos))
+}
+
+// key returns the key of a row. A time that a local clock shows twice, because it is set back in autumn, is
+// an error.
+func (c *timeColumn) key(t time.Time, nanos int64) (key, error) {
+	if c.zone != nil {
+		var err error
+		if t, err = inZone(t, c.zone); err != nil {
+			return key{}, err
+		}
+	}
+	if t.Year() < 1970 || t.Year() > 2261 {
+		return key{}, fmt.Errorf("smpl_time is in the year %d: want 1970 to 2261", t.Year())
+	}
+	if nanos < 0 || nanos >= 1e9 {
+		return key{}, fmt.Errorf("nanosecs is %d: want 0 to 999999999", nanos)
+	}
+	return key{t.UnixNano(), nanos}, nil
+}
+
+// at returns the time of a row in ns since 1970.
+func (c *timeColumn) at(k key) (int64, error) {
+	seconds, fraction := k.stamp/1e9, k.stamp%1e9
+	c.fractions = c.fractions || fraction != 0
+	switch {
+	case fraction == 0:
+		if c.rounded && k.nanos >= 5e8 || c.fractions && k.nanos >= 1e9-500 {
+			seconds--
+		}
+	// The fraction is that of the sample, with fewer digits. Either of them may be in the next second.
+	case fraction-k.nanos > 5e8:
+		seconds++
+	case k.nanos-fraction > 5e8:
+		seconds--
+	}
+	at := seconds*1e9 + k.nanos
+	if off := at - k.stamp; fraction != 0 && (off > 1e6 || off < -1e6) {
+		return 0, fmt.Errorf("smpl_time has the fraction .%09d of a second, and nanosecs is %d", fraction, k.nanos)
+	}
+	return at, nil
+}
+
+// inZone returns the time at which clocks in a zone show what t shows in UTC.
+func inZone(t time.Time, zone *time.Location) (time.Time, error) {
+	t = t.UTC()
+	out := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
+	if shown(out) != shown(t) {
+		return out, fmt.Errorf("smpl_time is %s, which clocks in %s have skipped", shown(t), zone)
+	}
+	// Clocks are set by at most three hours (Antarctica/Troll: two).
+	for _, by := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour, 3 * time.Hour} {
+		if shown(out.Add(by)) == shown(out) || shown(out.Add(-by)) == shown(out) {
+			return out, fmt.Errorf("smpl_time is %s, which clocks in %s have shown twice", shown(t), zone)
+		}
+	}
+	return out, nil
+}
+
+func shown(t time.Time) string { return t.Format("2006-01-02 15:04:05") }
