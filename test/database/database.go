@@ -132,7 +132,7 @@ func notRoot(t *testing.T) *syscall.Credential {
 // the test may look.
 func directory(t *testing.T, owner *syscall.Credential) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "database")
+	dir, err := os.MkdirTemp("", "database") //nolint:usetesting // other users must get into it
 	if err != nil {
 		t.Fatal(err)
 	}
