@@ -37,6 +37,8 @@ type Options struct {
 	// Namespaces are the namespaces that the operator watches. If it is empty, the operator
 	// watches all namespaces.
 	Namespaces []string
+	// LoopbackChannelFinder allows ChannelFinder services on the machine or in the pod of the operator.
+	LoopbackChannelFinder bool
 	// LeaderElect makes one of several operators the leader. The other operators stand by.
 	LeaderElect bool
 	// Pod and PodNamespace are the name and namespace of the operator's pod. They are empty
@@ -148,7 +150,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Client: mgr.GetClient(), API: mgr.GetAPIReader(), Fleet: engines,
 		Outcomes: outcomes, Recorder: recorder, Registerer: metrics.Registry,
 	}
-	service := channelfinder.NewClient()
+	service := channelfinder.NewRestrictedClient(channelFinderAddresses(mgr.GetConfig().Host, o.LoopbackChannelFinder))
 	poller := channelfinder.NewPoller(service.Names, placer.ChannelFinderChanged)
 	placer.ChannelFinder = poller
 

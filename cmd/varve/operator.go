@@ -74,6 +74,7 @@ It serves /metrics at --metrics-bind-address, and /healthz and /readyz at
 	f.BoolVar(&o.LeaderElect, "leader-elect", false, "elect a leader among several operators")
 	f.StringVar(&o.Metrics, "metrics-bind-address", ":8080", "address of the metrics server (0: none)")
 	f.StringVar(&o.Probes, "health-probe-bind-address", ":8081", "address of the probe server (0: none)")
+	f.BoolVar(&o.LoopbackChannelFinder, "loopback-channelfinder", false, "allow ArchiveGroups to name a ChannelFinder service on the operator's own machine or in its pod")
 	logs.add(cmd)
 	return cmd
 }

@@ -23,7 +23,10 @@ const (
 	pageSize = 5000
 	// maxPage is the maximum size of a page in bytes. A page contains all properties of
 	// its channels.
-	maxPage = 64 << 20
+	maxPage = 32 << 20
+	// maxName is the maximum size of a name in bytes, maxNames that of all names of a query.
+	maxName  = 256
+	maxNames = 64 << 20
 	// pageTimeout limits one request, queryTimeout all requests of a query.
 	pageTimeout  = time.Minute
 	queryTimeout = 10 * time.Minute
@@ -35,6 +38,7 @@ type Client struct {
 	pageSize int
 	maxPage  int64
 	timeout  time.Duration // of a page
+	allowed  *Addresses    // nil if all addresses are allowed
 }
 
 // NewClient returns a client. Call Close to free its connections.
@@ -56,11 +60,11 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	from := via[0].URL
 	switch {
 	case len(via) > 3:
-		return errors.New("it redirects more than 3 times")
+		return wrongAnswer("it redirects more than 3 times")
 	case to.URL.Hostname() != from.Hostname():
-		return fmt.Errorf("it redirects to another host, %s", to.URL.Hostname())
+		return wrongAnswer("it redirects to another host")
 	case from.Scheme == "https" && to.URL.Scheme != "https":
-		return errors.New("it redirects from https to http")
+		return wrongAnswer("it redirects from https to http")
 	}
 	return nil
 }
@@ -100,7 +104,7 @@ func (c *Client) readPages(ctx context.Context, base *url.URL, q query) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	scrolls := true
+	scrolls, total := true, sizeOf(names)
 	for got := len(names); got >= c.pageSize; {
 		var next []string
 		last := names[len(names)-1]
@@ -112,12 +116,18 @@ func (c *Client) readPages(ctx context.Context, base *url.URL, q query) ([]strin
 			}
 		} else {
 			next, err = c.readPage(ctx, base.JoinPath("resources", "channels"), q.with("~size", size).with("~from", strconv.Itoa(len(names))))
+			if _, ok := errors.AsType[*statusError](err); ok {
+				return nil, fmt.Errorf("the service has no scroll resource, and refuses the channels after number %d: %w", len(names), err)
+			}
 		}
+		total += sizeOf(next)
 		switch {
 		case err != nil:
 			return nil, err
 		case len(next) > 0 && next[len(next)-1] == last:
 			return nil, errors.New("the service repeats a page of the answer")
+		case total > maxNames:
+			return nil, fmt.Errorf("the names of the channels have more than %d bytes", maxNames)
 		case len(names)+len(next) > MaxChannels:
 			return nil, fmt.Errorf("the query finds more than %d channels", MaxChannels)
 		}
@@ -128,6 +138,9 @@ func (c *Client) readPages(ctx context.Context, base *url.URL, q query) ([]strin
 
 // readPage requests one page.
 func (c *Client) readPage(ctx context.Context, at *url.URL, q query) ([]string, error) {
+	if err := c.checkHost(at.Hostname()); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	at.RawQuery = q.encode()
@@ -142,10 +155,10 @@ func (c *Client) readPage(ctx context.Context, at *url.URL, q query) ([]string, 
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, readStatus(resp)
+		return nil, &statusError{resp.StatusCode}
 	}
 	if kind := resp.Header.Get("Content-Type"); kind != "" && !strings.Contains(kind, "json") {
-		return nil, fmt.Errorf("its answer has the content type %s instead of JSON", kind)
+		return nil, errors.New("its answer is not JSON, by its content type")
 	}
 	body := &io.LimitedReader{R: resp.Body, N: c.maxPage}
 	names, err := readNames(body)
@@ -175,9 +188,10 @@ func readNames(r io.Reader) ([]string, error) {
 		}
 	}
 	if token != json.Delim('[') {
-		return nil, errors.New("it is not a list of channels")
+		return nil, wrongAnswer("it is not a list of channels")
 	}
 	var names []string
+	total := 0
 	for d.More() {
 		var channel struct {
 			Name string `json:"name"`
@@ -186,10 +200,16 @@ func readNames(r io.Reader) ([]string, error) {
 			return nil, err
 		}
 		if channel.Name == "" {
-			return nil, errors.New("a channel has no name")
+			return nil, wrongAnswer("a channel has no name")
+		}
+		if len(channel.Name) > maxName {
+			return nil, wrongAnswer("the name of a channel has more than %d bytes", maxName)
 		}
 		if len(names) == MaxChannels {
-			return nil, fmt.Errorf("it has more than %d channels", MaxChannels)
+			return nil, wrongAnswer("it has more than %d channels", MaxChannels)
+		}
+		if total += len(channel.Name); total > maxNames {
+			return nil, wrongAnswer("the names of its channels have more than %d bytes", maxNames)
 		}
 		names = append(names, channel.Name)
 	}
@@ -212,5 +232,13 @@ func skipTo(d *json.Decoder, key string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("it has no %s", key)
+	return wrongAnswer("it has no %s", key)
+}
+
+// sizeOf returns the size of names in bytes.
+func sizeOf(names []string) (bytes int) {
+	for _, name := range names {
+		bytes += len(name)
+	}
+	return bytes
 }
