@@ -55,6 +55,7 @@ func newRoot() *cobra.Command {
   varve store check      find damaged or inconsistent data
   varve import config    make ArchiveGroups from the configuration of another archiver
   varve import data      import the files of an Archiver Appliance
+  varve compare          compare the samples with those of another archive
   varve token create     make a token for a reader
   varve completion       complete commands, PV names and flags in your shell
 
@@ -62,7 +63,7 @@ In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newImport(), newEngine(), newRetrieval(), newOperator(), newToken(), newVersion())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newToken(), newVersion())
 	return root
 }
 
