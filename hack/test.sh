@@ -78,8 +78,9 @@ if needs varve.dev/varve/test/cassandra && [[ -z ${VARVE_TEST_CASSANDRA:-} ]]; t
   CASSANDRA_DIR=$directory/cassandra
   mkdir "$CASSANDRA_DIR"
   read -r CASSANDRA_PORT CASSANDRA_STORAGE_PORT CASSANDRA_JMX_PORT < <(free_ports 3)
-  # The process is too short-lived for the optimising compiler to pay off.
-  CASSANDRA_JAVA=-XX:TieredStopAtLevel=1
+  # The process is too short-lived for the optimising compiler to pay off. It is never started again,
+  # so it need not write its system tables to disk after each change of a schema.
+  CASSANDRA_JAVA="-XX:TieredStopAtLevel=1 -Dcassandra.unsafesystem=true"
   server=(env CASSANDRA_DIR="$CASSANDRA_DIR" CASSANDRA_PORT="$CASSANDRA_PORT"
     CASSANDRA_STORAGE_PORT="$CASSANDRA_STORAGE_PORT" CASSANDRA_JMX_PORT="$CASSANDRA_JMX_PORT"
     CASSANDRA_JAVA="$CASSANDRA_JAVA" hack/cassandra/cassandra.sh)
