@@ -120,17 +120,17 @@ fi
 
 # -trimpath makes the build cache independent of the checkout's path. `make lint` vets the code.
 # Without symbol tables the test programs link faster.
-test=(go test -trimpath -vet=off -ldflags='-s -w' -timeout 30m "${flags[@]}")
+go_test=(go test -trimpath -vet=off -ldflags='-s -w' -timeout 30m "${flags[@]}")
 if [[ ${#computing[@]} -gt 0 ]]; then
   # Without cgo, the tests use the packages that were compiled for the program. The job has its own
   # process group, which clean_up can end.
   set -m
-  CGO_ENABLED=0 "${test[@]}" -p 1 "${computing[@]}" >"$directory/computing" 2>&1 &
+  CGO_ENABLED=0 "${go_test[@]}" -p 1 "${computing[@]}" >"$directory/computing" 2>&1 &
   beside=$!
   set +m
 fi
 status=0
-if [[ ${#packages[@]} -gt 0 ]]; then "${test[@]}" -race -p "${PARALLEL:-4}" "${packages[@]}" || status=$?; fi
+if [[ ${#packages[@]} -gt 0 ]]; then "${go_test[@]}" -race -p "${PARALLEL:-4}" "${packages[@]}" || status=$?; fi
 if [[ -n $beside ]]; then
   wait "$beside" || status=$?
   beside=
