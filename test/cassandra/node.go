@@ -27,8 +27,8 @@ const (
 	withoutOptimizer = "-XX:TieredStopAtLevel=1"
 	// lazy lets Cassandra leave changes of its schema and of its other system tables in memory and in
 	// the commit log. Otherwise it writes these tables to disk after each change, which takes most of
-	// the time in which a test creates its tables. If such a node is killed, it does not know its
-	// tables when it replays the commit log, and loses their rows.
+	// the time in which a test creates its tables. If such a node is killed and started again, it does
+	// not know its tables when it replays the commit log, and loses their rows.
 	lazy = "-Dcassandra.unsafesystem=true"
 	// startTimeout leaves time for the download of Cassandra, and for a machine that is busy
 	// with other tests.
@@ -51,8 +51,8 @@ type Node struct {
 }
 
 // Start starts a node and waits until it serves CQL. It kills the node when the test ends. It
-// appends the given YAML lines to the node's cassandra.yaml. A test that calls Kill and needs the
-// node's data afterwards passes "commitlog_sync: batch".
+// appends the given YAML lines to the node's cassandra.yaml. A test that ends the node and starts it
+// again passes a line with commitlog_sync, such as "commitlog_sync: batch".
 func Start(tb testing.TB, yaml ...string) *Node {
 	tb.Helper()
 	return StartOn(tb, loopback, yaml...)
@@ -122,6 +122,9 @@ func (n *Node) Addr() string { return net.JoinHostPort(n.Host, strconv.Itoa(n.Po
 // Start starts the node again after Stop or Kill, with its data and on the same ports.
 func (n *Node) Start(tb testing.TB) {
 	tb.Helper()
+	if n.lazy {
+		tb.Fatal("BUG: the node may have lost its tables; pass commitlog_sync to the function Start")
+	}
 	if err := n.start(); err != nil {
 		tb.Fatalf("starting Cassandra again: %v", err)
 	}
@@ -130,14 +133,8 @@ func (n *Node) Start(tb testing.TB) {
 // Stop ends the node with SIGTERM, as an administrator would, and waits until it has ended.
 func (n *Node) Stop() { n.end(syscall.SIGTERM) }
 
-// Kill ends the node at once, like kill -9. The node must be part of a ring, or sync its commit log
-// (see Start).
-func (n *Node) Kill() {
-	if n.lazy {
-		panic("BUG: a node without commitlog_sync loses its tables when it is killed")
-	}
-	n.kill()
-}
+// Kill ends the node at once, like kill -9.
+func (n *Node) Kill() { n.kill() }
 
 // Pause suspends the node, like a machine that hangs: its connections stay open, but it
 // answers nothing.
