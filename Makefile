@@ -147,10 +147,16 @@ LONG = ^TestLong_
 test: deps ## Run the tests that every edit needs, with the race detector.
 	hack/test.sh -skip '$(LONG)' $(TESTFLAGS) $(PKG)
 
-# A package may run a ring of three Cassandra nodes, so only two packages are tested at a time.
+# The long tests of these packages simulate days, or run thousands of seeds. The race detector makes
+# them take five times as long. Their code runs with the detector in the short tests of `make test`.
+COMPUTING = ./controllers/placement/... ./engine ./engine/block ./engine/postprocess ./engine/query ./engine/rollup \
+  ./engine/seal ./engine/search ./engine/serve/explore ./groups/channellist ./groups/migration ./test/handover
+
+# A package may run a ring of three Cassandra nodes, so only two packages are tested at a time, and
+# one of COMPUTING beside them.
 .PHONY: test-long
 test-long: deps ## Run only the tests that take minutes each.
-	PARALLEL=2 hack/test.sh -run '$(LONG)' $(TESTFLAGS) $(PKG)
+	COMPUTING="$(COMPUTING)" PARALLEL=2 hack/test.sh -run '$(LONG)' $(TESTFLAGS) $(PKG)
 	$(GO) run -trimpath ./test/handover/explore
 
 .PHONY: test-all

@@ -167,17 +167,23 @@ func kept(sent time.Time, requested []change) bool {
 	return true
 }
 
-// TestLong_RetentionAtAnyTime requests random retentions and restarts sealers during tier
-// migrations. Every sample that must exist must be readable exactly once.
-func TestLong_RetentionAtAnyTime(t *testing.T) {
+// TestRetentionAtAnyTime requests random retentions and restarts sealers during tier migrations.
+// Every sample that must exist must be readable exactly once.
+func TestRetentionAtAnyTime(t *testing.T) { changeRetention(t, 1, 5) }
+
+// TestLong_RetentionAtAnyTime is TestRetentionAtAnyTime with more seeds and steps.
+func TestLong_RetentionAtAnyTime(t *testing.T) { changeRetention(t, 2, 25) }
+
+// changeRetention runs the test with a number of seeds, each with a number of steps.
+func changeRetention(t *testing.T, seeds, steps int) {
 	t.Parallel() // it has its own clock
-	for range 2 {
+	for range seeds {
 		seed := rand.Uint64()
 		inEra(t, store.Retention{}, func(t *testing.T, e *era) {
 			rng := rand.New(rand.NewPCG(seed, 0))
 			requested := []change{{time.Now(), store.Forever}}
 			var sent []time.Time
-			for range 25 {
+			for range steps {
 				switch rng.IntN(4) {
 				case 0:
 					c := change{time.Now(), []store.Tier{store.Forever, store.Keep1d, store.Keep7d, store.Keep30d}[rng.IntN(4)]}

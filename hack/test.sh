@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `go test -race` with the real servers that tests share.
+# Runs `go test` with the race detector, and with the real servers that tests share.
 #
 #   hack/test.sh [FLAG...] PACKAGE...
 #   hack/test.sh -run Seal -v ./engine/seal
@@ -11,6 +11,8 @@
 # Environment:
 #   PARALLEL               how many packages are tested at a time (4, because most of them wait
 #                          for servers)
+#   COMPUTING              packages, such as "./engine/seal ./test/handover", that are tested without
+#                          the race detector: one at a time, beside the other packages
 #   VARVE_TEST_CASSANDRA   HOST:PORT of a running node, which is used instead of a new one
 #   VARVE_BIN              file of the built program, which is used instead of a new build
 set -euo pipefail
@@ -66,7 +68,13 @@ if [[ -z ${TMPDIR:-} && -w $memory && $(free_gib "$memory") -ge 8 ]]; then expor
 
 directory=$(mktemp -d)
 programs=$(mktemp -d -p "$GOTMPDIR")
-trap 'rm -rf "$directory" "$programs"' EXIT
+server=() beside=
+clean_up() {
+  if [[ -n $beside ]]; then kill -- "-$beside" 2>/dev/null || true; fi
+  if [[ ${#server[@]} -gt 0 ]]; then "${server[@]}" kill 1; fi
+  rm -rf "$directory" "$programs"
+}
+trap clean_up EXIT
 
 if needs varve.dev/varve/test/program && [[ -z ${VARVE_BIN:-} ]]; then
   chmod 755 "$programs" # one scenario runs the program as another user
@@ -78,21 +86,54 @@ if needs varve.dev/varve/test/cassandra && [[ -z ${VARVE_TEST_CASSANDRA:-} ]]; t
   CASSANDRA_DIR=$directory/cassandra
   mkdir "$CASSANDRA_DIR"
   read -r CASSANDRA_PORT CASSANDRA_STORAGE_PORT CASSANDRA_JMX_PORT < <(free_ports 3)
-  # The process is too short-lived for the optimising compiler to pay off.
-  CASSANDRA_JAVA=-XX:TieredStopAtLevel=1
+  # The process is too short-lived for the optimising compiler to pay off. It is never started again,
+  # so it need not write its system tables to disk after each change of a schema.
+  CASSANDRA_JAVA="-XX:TieredStopAtLevel=1 -Dcassandra.unsafesystem=true"
   server=(env CASSANDRA_DIR="$CASSANDRA_DIR" CASSANDRA_PORT="$CASSANDRA_PORT"
     CASSANDRA_STORAGE_PORT="$CASSANDRA_STORAGE_PORT" CASSANDRA_JMX_PORT="$CASSANDRA_JMX_PORT"
     CASSANDRA_JAVA="$CASSANDRA_JAVA" hack/cassandra/cassandra.sh)
-  trap '"${server[@]}" kill 1; rm -rf "$directory" "$programs"' EXIT
   # The node starts while Go builds the tests. The first test that needs the node waits for it.
   "${server[@]}" start 1
   export VARVE_TEST_CASSANDRA=127.0.0.1:$CASSANDRA_PORT
 fi
 
-# The end-to-end tests and the tests of the operator take longest. They start first, so that none
-# of them runs alone at the end.
-mapfile -t packages < <(go list "${packages[@]}" | awk '{print !/varve\/(test\/|controllers$)/, $0}' | sort -s -k 1,1 | cut -d ' ' -f 2)
+# The packages that take longest start first, so that none of them runs alone at the end. Two of them
+# run rings of Cassandra nodes; one of them starts first and the other one late, to keep them apart.
+longest_first() {
+  awk '
+    /\/controllers$/      { print 0, $0; next }
+    /\/test\/standalone$/ { print 1, $0; next }
+    /\/cassandra\/schema$/ { print 2, $0; next }
+    /\/store\/cassandra$/ { print 3, $0; next }
+    /\/test\//            { print 4, $0; next }
+                          { print 5, $0 }' | sort -s -k 1,1 | cut -d ' ' -f 2
+}
+
+mapfile -t packages < <(go list "${packages[@]}" | longest_first)
+computing=()
+if [[ -n ${COMPUTING:-} ]]; then
+  read -r -a patterns <<<"$COMPUTING"
+  names=$(go list "${patterns[@]}")
+  mapfile -t computing < <(printf '%s\n' "${packages[@]}" | grep -Fx "$names")
+  mapfile -t packages < <(printf '%s\n' "${packages[@]}" | grep -vFx "$names")
+fi
 
 # -trimpath makes the build cache independent of the checkout's path. `make lint` vets the code.
 # Without symbol tables the test programs link faster.
-go test -race -trimpath -vet=off -ldflags='-s -w' -p "${PARALLEL:-4}" -timeout 30m "${flags[@]}" "${packages[@]}"
+go_test=(go test -trimpath -vet=off -ldflags='-s -w' -timeout 30m "${flags[@]}")
+if [[ ${#computing[@]} -gt 0 ]]; then
+  # Without cgo, the tests use the packages that were compiled for the program. The job has its own
+  # process group, which clean_up can end.
+  set -m
+  CGO_ENABLED=0 "${go_test[@]}" -p 1 "${computing[@]}" >"$directory/computing" 2>&1 &
+  beside=$!
+  set +m
+fi
+status=0
+if [[ ${#packages[@]} -gt 0 ]]; then "${go_test[@]}" -race -p "${PARALLEL:-4}" "${packages[@]}" || status=$?; fi
+if [[ -n $beside ]]; then
+  wait "$beside" || status=$?
+  beside=
+  cat "$directory/computing"
+fi
+exit $status

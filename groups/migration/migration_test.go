@@ -232,10 +232,15 @@ func export(first, n int) (text []byte, want map[string]capture.Settings) {
 	return b.Bytes(), want
 }
 
-// TestAChangeOfFewPVsChangesFewLines imports 20,000 PVs, and then others of which 10 are new and 10 are gone.
-func TestAChangeOfFewPVsChangesFewLines(t *testing.T) {
+// TestAChangeOfFewPVsChangesFewLines imports 2,000 PVs, and then others of which 10 are new and 10 are gone.
+func TestAChangeOfFewPVsChangesFewLines(t *testing.T) { changeFewPVs(t, 2000) }
+
+// TestLong_AChangeOfFewPVsChangesFewLines is the same with 20,000 PVs.
+func TestLong_AChangeOfFewPVsChangesFewLines(t *testing.T) { changeFewPVs(t, 20_000) }
+
+func changeFewPVs(t *testing.T, n int) {
 	lines := func(first int) (out map[string]int, files []File) {
-		text, _ := export(first, 20_000)
+		text, _ := export(first, n)
 		s, err := Appliance(bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)

@@ -175,7 +175,7 @@ case $verb in
   kill) if alive; then kill -9 "$(cat "$dir/pid")"; fi ;;
   nodetool)
     java=$(java_bin)
-    command_line -Xmx128m -Dvarve.loglevel=WARN org.apache.cassandra.tools.NodeTool -h 127.0.0.1 -p "$jmx" "$@"
+    command_line -Xmx128m -XX:TieredStopAtLevel=1 -Dvarve.loglevel=WARN org.apache.cassandra.tools.NodeTool -h 127.0.0.1 -p "$jmx" "$@"
     exec "${cmd[@]}" ;;
   *) usage ;;
 esac

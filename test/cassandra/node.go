@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +25,11 @@ const (
 	// withoutOptimizer runs Java without its optimizing compiler, which costs more time than it
 	// saves in a short test.
 	withoutOptimizer = "-XX:TieredStopAtLevel=1"
+	// lazy lets Cassandra leave changes of its schema and of its other system tables in memory and in
+	// the commit log. Otherwise it writes these tables to disk after each change, which takes most of
+	// the time in which a test creates its tables. If such a node is killed and started again, it does
+	// not know its tables when it replays the commit log, and loses their rows.
+	lazy = "-Dcassandra.unsafesystem=true"
 	// startTimeout leaves time for the download of Cassandra, and for a machine that is busy
 	// with other tests.
 	startTimeout = 5 * time.Minute
@@ -38,12 +45,14 @@ type Node struct {
 
 	dir, script string
 	env, yaml   []string
+	lazy        bool // the node runs with the option lazy
 	cmd         *exec.Cmd
 	ended       chan struct{} // closed when the process of cmd ends
 }
 
 // Start starts a node and waits until it serves CQL. It kills the node when the test ends. It
-// appends the given YAML lines to the node's cassandra.yaml.
+// appends the given YAML lines to the node's cassandra.yaml. A test that ends the node and starts it
+// again passes a line with commitlog_sync, such as "commitlog_sync: batch".
 func Start(tb testing.TB, yaml ...string) *Node {
 	tb.Helper()
 	return StartOn(tb, loopback, yaml...)
@@ -52,7 +61,8 @@ func Start(tb testing.TB, yaml ...string) *Node {
 // StartOn starts a node like Start, at another address of this machine.
 func StartOn(tb testing.TB, host string, yaml ...string) *Node {
 	tb.Helper()
-	n, err := newNode(host, tb.TempDir(), yaml)
+	lasting := slices.ContainsFunc(yaml, func(line string) bool { return strings.HasPrefix(line, "commitlog_sync:") })
+	n, err := newNode(host, tb.TempDir(), yaml, !lasting)
 	if err != nil {
 		tb.Fatalf("starting Cassandra: %v", err)
 	}
@@ -74,14 +84,18 @@ func (n *Node) launch(tb testing.TB) {
 	}
 }
 
-// newNode prepares a node on free ports of host, with its files in dir.
-func newNode(host, dir string, yaml []string) (*Node, error) {
+// newNode prepares a node on free ports of host, with its files in dir. If isLazy, the node runs with
+// the option lazy, unless the environment has other options for java.
+func newNode(host, dir string, yaml []string, isLazy bool) (*Node, error) {
 	ports, err := freeport.Several(host, 3)
 	if err != nil {
 		return nil, err
 	}
 	n := newNodeAt(host, [3]int(ports), dir, yaml)
 	n.env = append(n.env, "CASSANDRA_SEEDS="+host)
+	if _, set := os.LookupEnv(javaVariable); isLazy && !set {
+		n.env, n.lazy = append(n.env, javaVariable+"="+withoutOptimizer+" "+lazy), true
+	}
 	return n, nil
 }
 
@@ -108,6 +122,9 @@ func (n *Node) Addr() string { return net.JoinHostPort(n.Host, strconv.Itoa(n.Po
 // Start starts the node again after Stop or Kill, with its data and on the same ports.
 func (n *Node) Start(tb testing.TB) {
 	tb.Helper()
+	if n.lazy {
+		tb.Fatal("BUG: the node may have lost its tables; pass commitlog_sync to the function Start")
+	}
 	if err := n.start(); err != nil {
 		tb.Fatalf("starting Cassandra again: %v", err)
 	}

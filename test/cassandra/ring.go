@@ -130,7 +130,7 @@ func (n *Node) AwaitUp(tb testing.TB, nodes int) {
 		if time.Now().After(deadline) {
 			tb.Fatalf("after %v, node %s sees ring members in states %v, want %d members in state UN", startTimeout, n.Host, status, nodes)
 		}
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(time.Second) // nodetool itself keeps a processor busy for more than a second
 	}
 }
 

@@ -76,7 +76,7 @@ func startShared() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	n, err := newNode(loopback, dir, nil)
+	n, err := newNode(loopback, dir, nil, true)
 	if err != nil {
 		return "", err
 	}

@@ -10,7 +10,7 @@ import (
 
 // TestLong_Cassandra runs scenarios on one node, one after another.
 func TestLong_Cassandra(t *testing.T) {
-	node := cassandra.Start(t)
+	node := cassandra.Start(t, "commitlog_sync: periodic", "commitlog_sync_period: 10s")
 	t.Run("KillAndRestart", func(t *testing.T) {
 		killAndRestart(t, either(1, 2), "--cassandra", node.Addr(), "--cassandra-keyspace", "kill")
 	})

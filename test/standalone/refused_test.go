@@ -27,7 +27,6 @@ import (
 func TestLong_RefusedBlocks(t *testing.T) {
 	const keyspace = "refused"
 	start := time.Now()
-	t.Setenv("JAVA_TOOL_OPTIONS", "-Dcassandra.superuser_setup_delay_ms=0")
 	node := cassandra.Start(t, "authenticator: PasswordAuthenticator", "authorizer: CassandraAuthorizer",
 		"permissions_validity: 500ms", "permissions_update_interval: 100ms")
 	rights := newRights(t, node, keyspace)
