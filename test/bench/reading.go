@@ -133,7 +133,8 @@ func span(from, to int64) string {
 	return "&from=" + clock(from) + "&to=" + clock(to)
 }
 
-// wanted is a text that an answer has at least n times.
+// wanted is a text that an answer has at least n times. A raw answer has a line for each sample, and one before
+// them.
 type wanted struct {
 	n    int
 	text string
@@ -198,7 +199,11 @@ func (b *bench) timed(ctx context.Context, name, path string, body []byte, goal 
 	cpu := (cpuSeconds() - used) / float64(len(times))
 	slices.Sort(times)
 	median = times[len(times)/2]
-	b.report.cost("reading."+name, "s", median, goal, "wanted")
+	if goal > 0 {
+		b.report.atMost("reading."+name, "s", median, goal)
+	} else {
+		b.report.cost("reading."+name, "s", median, 0, "")
+	}
 	b.report.cost("reading."+name+"_slowest", "s", times[len(times)-1], 0, "")
 	b.report.cost("reading."+name+"_cpu", "s", cpu, 0, "")
 	return median, nil
@@ -212,7 +217,7 @@ func (b *bench) readLong(ctx context.Context, base string) error {
 		goal       float64
 		want       wanted
 	}{
-		{"raw", "/retrieval/data/getData.raw?pv=" + readLong + all, 0.2, wanted{readLongSamples, "\n"}},
+		{"raw", "/retrieval/data/getData.raw?pv=" + readLong + all, 0.2, wanted{readLongSamples + 1, "\n"}},
 		{"json", "/retrieval/data/getData.json?pv=" + readLong + all, 0.4, wanted{readLongSamples, `"val"`}},
 		{"bins_1000", "/api/v1/samples?points=1000&pv=" + readLong + all, 0.02, wanted{500, `"mean"`}},
 	} {
@@ -226,7 +231,7 @@ func (b *bench) readLong(ctx context.Context, base string) error {
 		return err
 	}
 	b.report.rate("reading.parquet_rate", readLongSamples/median, 0, "")
-	b.report.rate("reading.parquet_rate_per_core", 9*readLongSamples/(cpuSeconds()-used), 5e6, "wanted")
+	b.report.atLeast("reading.parquet_rate_per_core", 9*readLongSamples/(cpuSeconds()-used), 5e6)
 	return nil
 }
 

@@ -22,8 +22,33 @@ type result struct {
 	of string // describes the anchor
 }
 
+// goal is a measurement whose value a requirement gives.
+type goal struct {
+	name, unit      string
+	reached, wanted float64
+	met             bool
+}
+
 // report collects results.
-type report struct{ results []result }
+type report struct {
+	results []result
+	goals   []goal
+}
+
+// slack is the part of a goal by which a result may be worse: the pace of the load is not more precise.
+const slack = 0.001
+
+// atMost adds a result for which lower is better, with its goal.
+func (r *report) atMost(name, unit string, value, wanted float64) {
+	r.cost(name, unit, value, wanted, "wanted")
+	r.goals = append(r.goals, goal{name, unit, value, wanted, value <= wanted*(1+slack)})
+}
+
+// atLeast adds a result in samples/s for which higher is better, with its goal.
+func (r *report) atLeast(name string, value, wanted float64) {
+	r.rate(name, value, wanted, "wanted")
+	r.goals = append(r.goals, goal{name, "samples/s", value, wanted, value >= wanted*(1-slack)})
+}
 
 // rate adds a result in samples/s, with its anchor.
 func (r *report) rate(name string, value, anchor float64, of string) {
@@ -58,6 +83,23 @@ func (r *report) table(w io.Writer) error {
 			ratio, anchor = fmt.Sprintf("%.1f", res.Ratio), fmt.Sprintf("%s %s", number(res.Anchor), res.of)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", res.Name, number(res.Value), res.Unit, ratio, anchor)
+	}
+	if err := t.Flush(); err != nil || len(r.goals) == 0 {
+		return err
+	}
+	return r.goalTable(w)
+}
+
+// goalTable writes each goal beside what was reached.
+func (r *report) goalTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "\nGOAL\tREACHED\tWANTED\tUNIT\tMET")
+	for _, g := range r.goals {
+		met := "no"
+		if g.met {
+			met = "yes"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", g.name, number(g.reached), number(g.wanted), g.unit, met)
 	}
 	return t.Flush()
 }

@@ -22,35 +22,21 @@ const (
 
 // binsQuery is a request for bins.
 type binsQuery struct {
-	pvs      []string
-	from, to int64
-	width    int64 // of a bin, in ns
-	samples  int   // a PV with at most so many samples is answered with these
-	binary   bool
-}
-
-func newBinsQuery(q *openapi.Query) (*binsQuery, error) {
-	pvs, from, to, err := span(q)
-	if err != nil {
-		return nil, err
-	}
-	return &binsQuery{pvs, from, to, gridWidth(from, to, q.Int("points")), q.Int("samples"), q.Get("format") == "binary"}, nil
+	span
+	width   int64 // of a bin, in ns
+	samples int   // a PV with at most so many samples is answered with these
+	binary  bool
 }
 
 // bins answers the bins of PVs in a range, on a grid that all PVs share. A PV with few samples is
 // answered with the samples, if the parameter samples allows that.
 func (h *Handler) bins(w http.ResponseWriter, r *http.Request, p *openapi.Query) {
-	q, err := newBinsQuery(p)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	leave, err := h.reads.Enter(r.Context())
-	if err != nil {
-		h.fail(w, r, err)
+	s, leave := h.admit(w, r, p)
+	if leave == nil {
 		return
 	}
 	defer leave()
+	q := &binsQuery{s, gridWidth(s.from, s.to, p.Int("points")), p.Int("samples"), p.Get("format") == "binary"}
 	contentType := "application/json"
 	if q.binary {
 		contentType = binaryType

@@ -2,13 +2,11 @@ package explore
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/openapi"
-	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/store"
 )
 
@@ -32,40 +30,9 @@ type gapsOf struct {
 
 // gaps answers the times in a range in which no updates of PVs arrived, and why.
 func (h *Handler) gaps(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
-	pvs, from, to, err := span(q)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	leave, err := h.reads.Enter(r.Context())
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	defer leave()
-	a := stream.New(w, "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	a.Buf = append(a.Buf, `{"from":"`+clock(from)+`","to":"`+clock(to)+`","pvs":[`...)
-	for i, pv := range pvs {
-		if i > 0 {
-			a.Buf = append(a.Buf, ",\n"...)
-		}
-		var g *gapsOf
-		if g, err = h.gapsOf(r.Context(), pv, from, to, q.Int("limit")); err != nil {
-			err = h.explain(r.Context(), pv, err)
-			break
-		}
-		text, failed := json.Marshal(g)
-		if failed != nil {
-			panic("BUG: " + failed.Error())
-		}
-		a.Buf = append(a.Buf, text...)
-		if err = a.FlushFull(); err != nil {
-			break
-		}
-	}
-	a.Buf = append(a.Buf, "]}\n"...)
-	h.finish(w, r, a, err)
+	h.answerEach(w, r, q, func(ctx context.Context, pv string, s span) (any, error) {
+		return h.gapsOf(ctx, pv, s.from, s.to, q.Int("limit"))
+	})
 }
 
 // gapsOf returns the gaps and losses of a PV that touch a range.

@@ -71,17 +71,6 @@ func names(q *openapi.Query) (pvs []string, err error) {
 	return pvs, nil
 }
 
-// span returns the parameters pv, from and to. The times are in ns since 1970.
-func span(q *openapi.Query) (pvs []string, from, to int64, err error) {
-	if pvs, err = names(q); err != nil {
-		return nil, 0, 0, err
-	}
-	if from, to, err = q.Range(); err != nil {
-		err = badRequest{err}
-	}
-	return pvs, from, to, err
-}
-
 // fail answers a request that failed before the first byte of its answer.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var code int

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"net/http"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve/openapi"
-	"varve.dev/varve/engine/serve/stream"
 )
 
 const (
@@ -47,40 +45,9 @@ type statistics struct {
 
 // statistics answers the statistics of PVs in a range.
 func (h *Handler) statistics(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
-	pvs, from, to, err := span(q)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	leave, err := h.reads.Enter(r.Context())
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	defer leave()
-	a := stream.New(w, "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	a.Buf = append(a.Buf, `{"from":"`+clock(from)+`","to":"`+clock(to)+`","pvs":[`...)
-	for i, pv := range pvs {
-		if i > 0 {
-			a.Buf = append(a.Buf, ",\n"...)
-		}
-		var s *statistics
-		if s, err = h.statisticsOf(r.Context(), pv, from, to, exactSamples); err != nil {
-			err = h.explain(r.Context(), pv, err)
-			break
-		}
-		text, failed := json.Marshal(s)
-		if failed != nil {
-			panic("BUG: " + failed.Error())
-		}
-		a.Buf = append(a.Buf, text...)
-		if err = a.FlushFull(); err != nil {
-			break
-		}
-	}
-	a.Buf = append(a.Buf, "]}\n"...)
-	h.finish(w, r, a, err)
+	h.answerEach(w, r, q, func(ctx context.Context, pv string, s span) (any, error) {
+		return h.statisticsOf(ctx, pv, s.from, s.to, exactSamples)
+	})
 }
 
 // statisticsOf returns the statistics of a PV in [from, to]:

@@ -24,20 +24,22 @@ type parquetEncoder struct {
 	w           *parquet.GenericWriter[any]
 	rows, bytes int // in the row group
 	values      []parquet.Value
-	words       []parquet.Value // of the column that is being written
-	repeated    []repeated      // by column
+	columns     []parquetColumn
 }
 
-// repeated is the same word for a whole piece of a column. Most columns of words have long sequences
-// of one word, such as the name of the PV.
-type repeated struct {
-	word   string
-	values []parquet.Value // piece values, or none
+// parquetColumn is a leaf column.
+type parquetColumn struct {
+	node  parquet.Node
+	words *words // of a column of words without nulls
 }
 
 func newParquet(out io.Writer, s *Schema) *parquetEncoder {
+	columns := make([]parquetColumn, len(s.Columns))
+	for i, c := range s.Columns {
+		columns[i] = newParquetColumn(c)
+	}
 	options := []parquet.WriterOption{
-		parquet.NewSchema("samples", newRoot(s.Columns)), parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest, Concurrency: 1}),
+		parquet.NewSchema("samples", newRoot(s.Columns, columns)), parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest, Concurrency: 1}),
 		parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(true), parquet.CreatedBy("varve", "1", ""),
 	}
 	w := parquet.NewGenericWriter[any](out, options...)
@@ -49,7 +51,7 @@ func newParquet(out io.Writer, s *Schema) *parquetEncoder {
 			w.SetKeyValueMetadata("unit:"+c.Name, c.Unit)
 		}
 	}
-	return &parquetEncoder{w: w, repeated: make([]repeated, len(s.Columns))}
+	return &parquetEncoder{w: w, columns: columns}
 }
 
 // root is the group of all columns, in their order. The fields of a parquet.Group are sorted by name.
@@ -58,10 +60,10 @@ type root struct {
 	fields []parquet.Field
 }
 
-func newRoot(columns []Column) *root {
+func newRoot(columns []Column, as []parquetColumn) *root {
 	r := &root{}
-	for _, c := range columns {
-		r.fields = append(r.fields, &field{parquetNode(c), c.Name})
+	for i, c := range columns {
+		r.fields = append(r.fields, &field{as[i].node, c.Name})
 	}
 	return r
 }
@@ -82,6 +84,14 @@ func (f *field) Name() string { return f.name }
 
 // Value is not used, as GoType of root.
 func (f *field) Value(reflect.Value) reflect.Value { return reflect.Value{} }
+
+func newParquetColumn(c Column) parquetColumn {
+	if c.Type == Word && !c.Nulls {
+		w := &words{}
+		return parquetColumn{parquet.Encoded(parquet.Leaf(wordsType{parquet.String().Type(), w}), &parquet.RLEDictionary), w}
+	}
+	return parquetColumn{node: parquetNode(c)}
+}
 
 func parquetNode(c Column) parquet.Node {
 	float := parquet.Encoded(parquet.Leaf(parquet.DoubleType), &parquet.ByteStreamSplit)
@@ -129,51 +139,37 @@ func (e *parquetEncoder) write(b *Batch) error {
 
 // writeColumn writes leaf column i of a batch, piece by piece.
 func (e *parquetEncoder) writeColumn(column *parquet.ColumnWriter, v *Vector, i int) error {
-	e.words = e.words[:0]
-	for _, w := range v.Words {
-		e.words = append(e.words, textValue(w))
+	var texts []parquet.Value
+	switch w := e.columns[i].words; {
+	case w != nil:
+		w.begin(v)
+	case v.column.Type == Word:
+		for _, text := range v.Words {
+			texts = append(texts, textValue(text))
+		}
 	}
 	for from := 0; from < v.Len(); from += piece {
-		to := min(from+piece, v.Len())
-		if v.column.Type == Floats {
-			if err := e.writeLists(column, v, from, to, i); err != nil {
-				return err
-			}
-			continue
-		}
-		values := e.repeat(v, from, to, i)
-		if values == nil {
-			e.values = appendScalars(e.values[:0], v, from, to, e.words)
-			values = e.values
-		}
-		if v.column.Nulls {
-			setLevels(values, v.Valid[from:to], i)
-		}
-		if _, err := column.WriteRowValues(values); err != nil {
+		if err := e.writePiece(column, v, from, min(from+piece, v.Len()), i, texts); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// repeat returns the values of rows of column i, if all of them have the same word. Otherwise it returns
-// nil. The caller must not change the values.
-func (e *parquetEncoder) repeat(v *Vector, from, to, i int) []parquet.Value {
-	if v.column.Type != Word || v.column.Nulls {
-		return nil
+// writePiece writes rows of leaf column i. texts are the words of the batch.
+func (e *parquetEncoder) writePiece(column *parquet.ColumnWriter, v *Vector, from, to, i int, texts []parquet.Value) error {
+	if w := e.columns[i].words; w != nil {
+		return w.put(column, v.Codes[from:to])
 	}
-	code := v.Codes[from]
-	for _, c := range v.Codes[from:to] {
-		if c != code {
-			return nil
-		}
+	if v.column.Type == Floats {
+		return e.writeLists(column, v, from, to, i)
 	}
-	r := &e.repeated[i]
-	if r.values == nil || r.word != v.Words[code] {
-		r.word = v.Words[code]
-		r.values = appendTimes(r.values[:0], e.words[code], piece)
+	e.values = appendScalars(e.values[:0], v, from, to, texts)
+	if v.column.Nulls {
+		setLevels(e.values, v.Valid[from:to], i)
 	}
-	return r.values[:to-from]
+	_, err := column.WriteRowValues(e.values)
+	return err
 }
 
 // appendScalars appends the values of rows. The values have no level and no column, which only
