@@ -12,6 +12,8 @@ import (
 // page of the UI has a line.
 var axePages = []struct{ name, path, complete string }{
 	{"Explore", "/?pv=SR:CURRENT&pv=SR:MODE" + hour, `document.querySelector(".page[data-state=ready]") && document.querySelectorAll(".value[data-rows]").length === 2`},
+	{"Explore, x–y plot", "/?pv=SR:CURRENT&pv=SR:MODE&show=xy" + windowed, `document.querySelector(".page[data-state=ready]") && document.querySelector(".distribution-plot canvas")`},
+	{"Explore, histogram", "/?pv=SR:MODE&show=histogram" + windowed, `document.querySelector(".page[data-state=ready]") && document.querySelector(".distribution-plot canvas")`},
 	{"Explore, empty", "/", `document.querySelector(".page[data-state=empty]")`},
 	{"PVs", "/pvs", `document.querySelector(".page[data-state=ready] tr[data-pv='SR:0000006']")`},
 	{"Archive", "/archive", `document.querySelector(".page[data-state=ready] table")`},

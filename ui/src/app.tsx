@@ -89,7 +89,7 @@ export function App({ look }: { look: Look }) {
     timer.current = window.setTimeout(() => (resting.current = true), 800);
   };
   const zoom = (r: Range) => change(absolute(r));
-  const select = (window?: Range) => change({ window: window && { lo: Math.round(window.lo), hi: Math.round(window.hi) }, ...(!window && { changes: undefined }) });
+  const select = (window?: Range) => change({ window: window && { lo: Math.round(window.lo), hi: Math.round(window.hi) }, ...(!window && { changes: undefined, show: undefined }) });
   useKeys(range, zoom, select);
 
   useLayoutEffect(() => {
@@ -146,6 +146,7 @@ export function App({ look }: { look: Look }) {
         {state.window && (
           <Selection
             traces={traces} window={state.window} utc={state.utc} changes={state.changes !== undefined} onClose={() => select()}
+            show={state.show} theme={theme} width={plotWidth} onShow={(show) => change({ show })}
             onZoom={() => zoom(state.window!)} onChanges={() => change({ changes: state.changes === undefined ? "" : undefined })}
           />
         )}

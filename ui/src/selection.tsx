@@ -1,7 +1,8 @@
 // The selected window of time: statistics of each PV in it, by the archive, and what can be done with it.
 
-import type { Trace } from "./paint";
-import type { Range } from "./state";
+import type { Theme, Trace } from "./paint";
+import { Distributions } from "./distributions";
+import type { Distribution, Range } from "./state";
 import { useStatistics, type PVStatistics } from "./statistics";
 import { clock, duration } from "./time";
 import { number } from "./values";
@@ -11,12 +12,16 @@ interface Props {
   window: Range;
   utc: boolean;
   changes: boolean;
+  show: Distribution | undefined;
+  theme: Theme;
+  width: number;
+  onShow: (d: Distribution | undefined) => void;
   onZoom: () => void;
   onChanges: () => void;
   onClose: () => void;
 }
 
-export function Selection({ traces, window, utc, changes, onZoom, onChanges, onClose }: Props) {
+export function Selection({ traces, window, utc, changes, show, theme, width, onShow, onZoom, onChanges, onClose }: Props) {
   const found = useStatistics(traces.map((t) => t.pv), window);
   return (
     <section class="selection" aria-label="Selection" data-from={Math.round(window.lo)} data-to={Math.round(window.hi)}>
@@ -24,6 +29,9 @@ export function Selection({ traces, window, utc, changes, onZoom, onChanges, onC
         <b>Selection</b>
         <span>{clock(window.lo, utc, 3)} – {clock(window.hi, utc, 3)} ({duration(window.hi - window.lo)})</span>
         <button type="button" aria-pressed={changes} onClick={onChanges}>What else changed here?</button>
+        {traces.length > 0 && (["histogram", "xy"] as const).map((kind) => (
+          <button type="button" key={kind} aria-pressed={show?.kind === kind} onClick={() => onShow(show?.kind === kind ? undefined : { kind, of: show?.of ?? [] })}>{kind === "xy" ? "x–y plot" : "Histogram"}</button>
+        ))}
         <button type="button" onClick={onZoom}>Zoom to it</button>
         <button type="button" aria-label="Remove the selection" title="Remove the selection (Esc)" onClick={onClose}>×</button>
       </header>
@@ -35,6 +43,7 @@ export function Selection({ traces, window, utc, changes, onZoom, onChanges, onC
           </table>
         </div>
       )}
+      {show && traces.length > 0 && <Distributions pvs={traces.map((t) => t.pv)} window={window} show={show} theme={theme} width={width} onShow={onShow} />}
     </section>
   );
 }

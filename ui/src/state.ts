@@ -1,6 +1,6 @@
 // The state of a plot, and its form in the URL:
 //
-//   ?pv=SR:I&pv=SR:I -1d&from=-1h&to=now&utc=1&lane=1:SR:I&log=1:mA&y=h:0:20&limits=SR:I&window=T1/T2&changes=SR01*
+//   ?pv=SR:I&pv=SR:I -1d&from=-1h&to=now&utc=1&lane=1:SR:I&log=1:mA&y=h:0:20&limits=SR:I&window=T1/T2&changes=SR01*&show=xy&of=SR:I&of=SR:V
 //
 // pv is a trace: a PV, or a PV and how much later than its own time it is drawn. lane is the number of
 // the lane of a trace that is not in the lane of its unit. log and y are for axes: their keys are the
@@ -27,6 +27,14 @@ export interface State {
   window?: Range;
   /** The PVs of which those that changed in the window are listed: a pattern, "" for all, or "group NAME". */
   changes?: string;
+  /** The distribution of values in the window that is shown. */
+  show?: Distribution;
+}
+
+/** Distribution is a histogram of one trace, or an x–y plot of two. Traces that are missing are chosen by the page. */
+export interface Distribution {
+  kind: "histogram" | "xy";
+  of: string[];
 }
 
 export interface Range {
@@ -59,8 +67,15 @@ export function parseState(search: string): State {
   return {
     pvs, from, to, utc: q.get("utc") === "1", lanes: parseLanes(q, pvs), log, fixed: parseFixed(q.getAll("y"), log),
     limits: pvs.filter((pv) => q.getAll("limits").includes(pv)),
-    window, changes: window && (q.get("changes") ?? undefined),
+    window, changes: window && (q.get("changes") ?? undefined), show: window && parseShow(q, pvs),
   };
+}
+
+/** parseShow leaves out traces that are not plotted. */
+function parseShow(q: URLSearchParams, pvs: string[]): Distribution | undefined {
+  const kind = q.get("show");
+  if ((kind !== "histogram" && kind !== "xy") || pvs.length === 0) return undefined;
+  return { kind, of: q.getAll("of").filter((pv) => pvs.includes(pv)).slice(0, 2) };
 }
 
 /** parseLanes parses numbers of lanes. In older links, alone is a PV with a lane of its own. */
@@ -114,6 +129,10 @@ export function formatState(s: State): string {
   if (s.window) {
     q.set("window", Object.values(absolute(s.window)).join("/"));
     if (s.changes !== undefined) q.set("changes", s.changes);
+    if (s.show) {
+      q.set("show", s.show.kind);
+      for (const pv of s.show.of) q.append("of", pv);
+    }
   }
   return "?" + q.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");
 }
