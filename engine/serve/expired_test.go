@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -75,5 +76,37 @@ func TestRollupsAnswerWhereSamplesHaveExpired(t *testing.T) {
 	}
 	if got := read("mean_600", from, until+20*60*second); len(got) != int((until-from)/(600*second))+3 || got[6].Val != 3599.0 {
 		t.Errorf("mean_600, which repeats the last value in empty bins, returns %d bins", len(got))
+	}
+}
+
+// TestStatisticsOfExpiredSamplesSayWhatTheyLeaveOut checks that statistics count whole bins where samples
+// have expired, and say how much of the range has no whole bin.
+func TestStatisticsOfExpiredSamplesSayWhatTheyLeaveOut(t *testing.T) {
+	r := newRig(t)
+	from := time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC).UnixNano() // as above
+	expired := store.Hour.Of(from).In(store.Keep1d)
+	r.rollUp("X", store.LevelOf(time.Minute, store.Forever), ramp(from, 3601))
+	r.check(r.store.AddChannel(t.Context(), store.Channel{PV: "X", Starts: []store.Bucket{expired}}))
+	type statistics struct {
+		Count            int
+		Min, Max         *float64
+		Covered, LeftOut float64
+	}
+	number := func(v float64) *float64 { return &v }
+	for _, c := range []struct {
+		name     string
+		from, to int64 // seconds
+		want     statistics
+	}{
+		{"whole bins", 0, 600, statistics{600, number(0), number(599), 1, 0}},
+		{"half a bin at each end", 30, 630, statistics{540, number(60), number(599), 0.9, 60}},
+		{"a part of a bin", 70, 80, statistics{0, nil, nil, 0, 10}},
+	} {
+		at := func(seconds int64) string { return time.Unix(0, from+seconds*second).UTC().Format(time.RFC3339) }
+		code, text := r.get("/api/v1/statistics?pv=X&from=" + at(c.from) + "&to=" + at(c.to))
+		var got struct{ PVs []statistics }
+		if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 || len(got.PVs) != 1 || !reflect.DeepEqual(got.PVs[0], c.want) {
+			t.Errorf("%s: the statistics are %d %s, want %+v", c.name, code, text, c.want)
+		}
 	}
 }

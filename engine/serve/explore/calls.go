@@ -35,7 +35,8 @@ var (
 	statisticsCall = openapi.Call{
 		Path: "/api/v1/statistics", ID: "statistics", Summary: "Statistics of PVs in a range",
 		Description: "Values count by the time for which the PV held them, beginning with the last one before the range. Times without updates do not count. " +
-			"If a range has more than " + strconv.Itoa(exactSamples) + " samples, or if these have expired, the statistics come from bins within it, and samples at its ends.",
+			"If a range has more than " + strconv.Itoa(exactSamples) + " samples, or if these have expired, the statistics come from bins within it, and samples at its ends. " +
+			"Where samples have expired, only whole bins within the range count: leftOut says for how long there are none.",
 		Parameters: []openapi.Parameter{pvs, openapi.From, openapi.To},
 		Answers:    openapi.Answers(openapi.Ref("Statistics"), nil, http.StatusNotFound, http.StatusServiceUnavailable),
 	}
@@ -82,7 +83,9 @@ func schemas() members {
 			"pv": text, "kind": openapi.Enum("", "number", "enum", "text", "other"), "source": openapi.Enum("What the statistics come from.", "samples", "bins"),
 			"count": openapi.Whole("Samples in the range."), "min?": openapi.Number(""), "max?": openapi.Number(""),
 			"mean?": openapi.Number("Weighted by time."), "std?": openapi.Number("The standard deviation, weighted by time."),
-			"covered":        openapi.Number("The share of the range, up to now, in which a value is known."),
+			"covered": openapi.Number("The share of the range, up to now, in which a value is known."),
+			"leftOut?": openapi.Number("The seconds of the range, up to now, that no statistic counts: the samples of these times have expired, and the bins that " +
+				"summarize them exceed the range. These times are no part of covered. Without it, the statistics count all of the range."),
 			"alarm":          openapi.Map("The seconds with each severity. From bins they are upper bounds, because a bin counts with its highest severity.", openapi.Number("")),
 			"completeUntil?": openapi.Timestamp("Samples that were received after this time are missing."), "lost?": openapi.Whole("Samples in damaged blocks."),
 			"gapsLeftOutFrom?": openapi.Timestamp("Times without updates count as known from this time on, because there are too many."),

@@ -35,6 +35,9 @@ type statistics struct {
 	Std  *float64 `json:"std,omitempty"`
 	// Covered is the share of the range, up to now, in which a value is known.
 	Covered float64 `json:"covered"`
+	// LeftOut is how many seconds of the range, up to now, no statistic counts: the samples of these times
+	// have expired, and the bins that summarize them exceed the range. These times are no part of Covered.
+	LeftOut float64 `json:"leftOut,omitempty"`
 	// Alarm has the seconds with each severity. A bin counts with its highest one.
 	Alarm         map[string]float64 `json:"alarm"`
 	CompleteUntil string             `json:"completeUntil,omitempty"`
@@ -66,7 +69,8 @@ func (h *Handler) statisticsOf(ctx context.Context, pv string, from, to int64, e
 	if err != nil {
 		return nil, err
 	}
-	s := &summing{reader: h.reader, pv: pv, until: min(to, h.now().UnixNano()), complete: math.MaxInt64}
+	now := h.now().UnixNano()
+	s := &summing{reader: h.reader, pv: pv, now: now, until: min(to, now), expired: expired, complete: math.MaxInt64}
 	source, whole := "samples", false
 	if from >= expired {
 		s.moments = newMoments(gaps)
@@ -82,6 +86,7 @@ func (h *Handler) statisticsOf(ctx context.Context, pv string, from, to int64, e
 	}
 	out := s.moments.result(s.until - from)
 	out.PV, out.Source, out.Lost, out.GapsLeftOutFrom = pvname.Canonical(pv), source, s.lost, gaps.LeftOutFrom
+	out.LeftOut = float64(s.leftOut) / 1e9
 	if s.complete < to {
 		out.CompleteUntil = clock(s.complete)
 	}
@@ -92,7 +97,10 @@ func (h *Handler) statisticsOf(ctx context.Context, pv string, from, to int64, e
 type summing struct {
 	reader   *query.Reader
 	pv       string
+	now      int64
 	until    int64 // the last sample is held until then
+	expired  int64 // samples before it have expired
+	leftOut  int64 // as statistics.LeftOut, in ns
 	moments  *moments
 	lost     uint64 // samples in damaged blocks
 	complete int64  // as query.Samples.CompleteUntil
@@ -132,11 +140,56 @@ func (s *summing) addSamples(ctx context.Context, from, to int64, most int) (boo
 	return true, nil
 }
 
-// addBins adds the bins within [from, to), and the samples before and after them.
-func (s *summing) addBins(ctx context.Context, from, to int64) error {
+// leaveOut notes that no bin counts the expired samples in [from, to).
+func (s *summing) leaveOut(from, to int64) {
+	if to = min(to, s.expired, s.until); from < to {
+		s.leftOut += to - from
+	}
+}
+
+// addRest adds the samples in [from, to), of which no bin is counted, without those that have expired.
+func (s *summing) addRest(ctx context.Context, from, to int64) error {
+	s.leaveOut(from, to)
+	_, err := s.addSamples(ctx, max(from, s.expired), to, math.MaxInt)
+	return err
+}
+
+// width returns the width of the bins of a range, in ns. Where samples have expired, it is a multiple of the
+// width of stored bins. A range that begins within a stored bin would otherwise begin with narrow bins, which
+// repeat the value before the stored bin.
+func (s *summing) width(ctx context.Context, from, to int64) (int64, error) {
 	width := gridWidth(from, to, statisticBins)
+	if from >= s.expired {
+		return width, nil
+	}
+	ch, _, err := s.reader.Store.Channel(ctx, pvname.Canonical(s.pv))
+	if err != nil {
+		return 0, err
+	}
+	var finest int64
+	for _, l := range ch.Levels {
+		if !l.Valid() {
+			continue
+		}
+		expires, ends := l.Expires(l.Tile(from))
+		if every := int64(l.Every()); (finest == 0 || every < finest) && (!ends || expires > s.now) {
+			finest = every
+		}
+	}
+	if finest == 0 {
+		return width, nil
+	}
+	return (width + finest - 1) / finest * finest, nil
+}
+
+// addBins adds the bins within [from, to), and the samples before and after them that have not expired.
+func (s *summing) addBins(ctx context.Context, from, to int64) error {
+	width, err := s.width(ctx, from, to)
+	if err != nil {
+		return err
+	}
 	first, end := rollup.Floor(from+width-1, width), rollup.Floor(to, width)
-	if _, err := s.addSamples(ctx, from, min(first, to), math.MaxInt); err != nil {
+	if err = s.addRest(ctx, from, min(first, to)); err != nil {
 		return err
 	}
 	if first < end {
@@ -152,12 +205,13 @@ func (s *summing) addBins(ctx context.Context, from, to int64) error {
 			}
 			if b.Start >= from && b.End() <= to { // a wide bin of expired samples may exceed the range
 				s.moments.bin(b, s.until)
+			} else {
+				s.leaveOut(max(b.Start, first), min(b.End(), end))
 			}
 		}
 		s.lost += lost.Count()
 	}
-	_, err := s.addSamples(ctx, max(end, first), to, math.MaxInt)
-	return err
+	return s.addRest(ctx, max(end, first), to)
 }
 
 // held is a value that a PV holds since a time, in ns since 1970.
