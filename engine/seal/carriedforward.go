@@ -90,9 +90,9 @@ func (s *series) noteLate(r *sample.Run, now int64) {
 	}
 }
 
-// distrustSeries makes all series read the store again, because another sealer has worked on
+// rereadSeries makes all series read the store again, because another sealer has worked on
 // the shard.
-func (s *Shard) distrustSeries() {
+func (s *Shard) rereadSeries() {
 	for _, ser := range s.series {
 		ser.unsure = true
 	}

@@ -61,7 +61,7 @@ func (s *Shard) reviseAfterOthers(ctx context.Context, claims []store.Claim) err
 	seen := s.positions.compare(claims)
 	seen.Others = s.hasOtherSealers(claims)
 	if seen.Any() {
-		s.distrustSeries()
+		s.rereadSeries()
 	}
 	if err := s.tiles.Revise(ctx, seen); err != nil {
 		return err
