@@ -2,9 +2,11 @@ package channelfinder
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -48,25 +50,21 @@ func TestOperatorRefusesAddresses(t *testing.T) {
 }
 
 // TestNamesAreCheckedAfterLookUp checks that a host name does not evade the rules: localhost is refused
-// by its address, before the service gets a request. A client that allows loopback reads the names.
+// by its address, unless loopback is allowed. The service gets no request.
 func TestNamesAreCheckedAfterLookUp(t *testing.T) {
 	s := serve(t, tagged("archive", "SR:A")...)
-	c := NewRestrictedClient(Addresses{})
-	defer c.Close()
-	byName := strings.Replace(s.url(), "127.0.0.1", "localhost", 1)
-	if names, err := c.Names(t.Context(), byName, "~tag=archive"); err == nil || byName == s.url() {
-		t.Errorf("the client reads %q from %s", names, byName)
+	at, err := url.Parse(s.url())
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.mu.Lock()
-	if len(s.requests) > 0 {
-		t.Errorf("the service gets requests %q", s.requests)
-	}
-	s.mu.Unlock()
-
-	c = NewRestrictedClient(Addresses{Loopback: true})
-	defer c.Close()
-	if names, err := c.Names(t.Context(), s.url(), "~tag=archive"); err != nil || len(names) != 1 {
-		t.Errorf("a client that allows loopback reads %q: %v", names, err)
+	at.Host = net.JoinHostPort("localhost", at.Port())
+	for _, loopback := range []bool{false, true} {
+		c := NewRestrictedClient(Addresses{Loopback: loopback})
+		names, err := c.Names(t.Context(), at.String(), "~tag=archive")
+		if (err == nil) != loopback || (len(names) == 1) != loopback || (len(s.requests) > 0) != loopback {
+			t.Errorf("loopback allowed: %v: %q, %v, requests %q", loopback, names, err, s.requests)
+		}
+		c.Close()
 	}
 }
 
