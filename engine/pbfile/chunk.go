@@ -11,7 +11,7 @@ import (
 var ErrNextChunk = errors.New("the next line is a header")
 
 // ErrNoHeader means that neither a header nor a sample follows an empty line. The type and the year of
-// the lines behind it are unknown: the caller calls Skip.
+// the lines behind it are unknown: the caller calls Skip. Until another header is read, each line is a problem.
 var ErrNoHeader = errors.New("neither a header nor a sample follows an empty line")
 
 // errEmpty is the problem of an empty line in the middle of the samples of one header.
@@ -19,7 +19,8 @@ var errEmpty = errors.New("the line is empty")
 
 // Next goes on after ErrNextChunk, and returns the header of the samples that follow. If a sample of
 // the header before follows, the empty line is damage: Next reports it as a problem, and returns the
-// header before. It returns io.EOF if nothing follows.
+// header before. After ErrNoHeader, the reader has no header, and Next returns an empty one: no sample behind
+// the damage is read with the type of the header before it. Next returns io.EOF if nothing follows.
 func (r *Reader) Next() (Header, error) {
 	empty := r.offset - 1
 	for {
@@ -43,6 +44,7 @@ func (r *Reader) Next() (Header, error) {
 			}
 		}
 		r.report(at, ErrNoHeader)
+		r.header, r.start = Header{}, 0
 		return r.header, ErrNoHeader
 	}
 }

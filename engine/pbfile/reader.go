@@ -140,6 +140,9 @@ func (r *Reader) add(run *sample.Run, line []byte) error {
 // parse returns the sample of a line, which is valid until the next call, and leaves the fields of the
 // sample in r.event.
 func (r *Reader) parse(line []byte) (s sample.Sample, err error) {
+	if r.header.Type == sample.Unknown {
+		return s, errNoType
+	}
 	msg, err := r.plain(line)
 	if err != nil {
 		return s, err
@@ -179,6 +182,9 @@ func (r *Reader) plain(line []byte) ([]byte, error) {
 	r.scratch, err = unescape(r.scratch[:0], line)
 	return r.scratch, err
 }
+
+// errNoType is the problem of lines for which no header gives a type that Varve can store.
+var errNoType = errors.New("the header before the line is damaged, or its type cannot be stored")
 
 // errLong means that a line is too long to be a sample. The reader has skipped it.
 var errLong = fmt.Errorf("the line has more than %d MiB", MaxLine>>20)

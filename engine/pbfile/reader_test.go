@@ -263,6 +263,42 @@ func TestContinuesAfterEmptyLines(t *testing.T) {
 	}
 }
 
+// TestADamagedHeaderHidesItsSamples damages a header in the middle. No line behind it may be read with the type
+// and the year of the header before it, not even behind another empty line, and each is a problem.
+func TestADamagedHeaderHidesItsSamples(t *testing.T) {
+	one, two := line(at(1, 0, double(1))), line(at(2, 0, double(2)))
+	for name, skip := range map[string]bool{"skipping": true, "without skipping": false} {
+		t.Run(name, func(t *testing.T) {
+			file := header(6, 2026) + one + "\n" + "\x08\x06\x12\x09cut\n" + two + "\n" + two + two + "\n" + header(6, 2026) + two
+			problems := 0
+			r := NewReader(strings.NewReader(file))
+			r.Problem = func(Problem) { problems++ }
+			_, err := r.Header()
+			run := sample.Run{Type: sample.Float64}
+			for err == nil {
+				if err = r.Read(&run, 1); !errors.Is(err, ErrNextChunk) {
+					continue
+				}
+				var h Header
+				for h, err = r.Next(); errors.Is(err, ErrNoHeader); h, err = r.Next() {
+					if h.Type != sample.Unknown || h.PV != "" {
+						t.Errorf("the damaged header is %+v", h)
+					}
+					if err = nil; !skip {
+						break
+					}
+					if err = r.Skip(ErrNoHeader); !errors.Is(err, ErrNextChunk) {
+						break
+					}
+				}
+			}
+			if !errors.Is(err, io.EOF) || run.Len() != 2 || problems != 4 {
+				t.Errorf("read %d samples with %d problems, %v; want 2 with 4", run.Len(), problems, err)
+			}
+		})
+	}
+}
+
 // FuzzReader checks that a reader survives any bytes, and stays within bounds.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(header(6, 2026) + line(at(1, 0, double(1)))))
