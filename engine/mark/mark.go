@@ -59,7 +59,7 @@ type Log struct {
 	written atomic.Uint64
 	waiting waiting
 	// shardsWait holds a token if marks of shards wait. listing is a semaphore of capacity 1, held
-	// while marks of shards are written. Neither is ever closed.
+	// while marks of shards are written, or PVs are deleted. Neither is ever closed.
 	shardsWait, listing chan struct{}
 }
 
@@ -141,8 +141,7 @@ func (l *Log) AddWaiting(ctx context.Context, pv string, m sample.Mark) {
 }
 
 // Sync waits until all earlier entries are written, or are dropped because Run ends. Marks of shards may
-// still wait, because the directory cannot be read. But no write of them that began before Sync goes on
-// when it returns nil. So it does not bring back a PV that the caller then deletes.
+// still wait, because the directory cannot be read: see Deleting.
 func (l *Log) Sync(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
@@ -152,16 +151,23 @@ func (l *Log) Sync(ctx context.Context) error {
 	}
 	select {
 	case <-done:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case l.listing <- struct{}{}:
-		<-l.listing
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Deleting calls remove, which deletes PVs, while no marks of shards are written: a write that read the
+// directory before the deletion would bring back marks of the PVs. Marks of shards that wait are written
+// afterwards, and the directory then lacks the PVs.
+func (l *Log) Deleting(ctx context.Context, remove func() error) error {
+	select {
+	case l.listing <- struct{}{}:
+		defer func() { <-l.listing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return remove()
 }
 
 // Run writes entries until ctx ends. Then it writes the rest of the queue until hard ends.

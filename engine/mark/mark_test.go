@@ -29,6 +29,7 @@ type markStore struct {
 	// unreadable means that the directory cannot be read, and reads counts how often that was tried.
 	unreadable bool
 	reads      int
+	listed     func() // called once, after the directory was read
 	marks      map[string]store.PVMark
 	meta       []store.PVMetadata
 }
@@ -76,7 +77,12 @@ func (s *markStore) Channels(context.Context) iter.Seq2[store.Channel, error] {
 		s.mu.Lock()
 		down := s.down || s.unreadable
 		s.reads++
+		listed := s.listed
+		s.listed = nil
 		s.mu.Unlock()
+		if listed != nil {
+			defer listed()
+		}
 		if down {
 			yield(store.Channel{}, errDown)
 			return

@@ -40,6 +40,31 @@ func TestAnUnreadableDirectoryKeepsNoMarkWaiting(t *testing.T) {
 	})
 }
 
+// TestADeletionWins deletes the marks of a shard after the directory was read and before the marks of the shard
+// are written. No mark may be left.
+func TestADeletionWins(t *testing.T) {
+	withLog(t, func(l *Log, s *markStore, stop func()) {
+		deleted := make(chan error, 1)
+		s.listed = func() {
+			go func() {
+				deleted <- l.Deleting(context.Background(), func() error {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					clear(s.marks)
+					return nil
+				})
+			}()
+			testclock.Advance(time.Second)
+		}
+		l.AddToShard(3, sample.Mark{Time: 10, End: 20, Kind: sample.Lost, Reason: sample.Damaged})
+		testclock.Advance(time.Minute)
+		if err := <-deleted; err != nil || len(s.marks) > 0 {
+			t.Errorf("%d marks are left after the deletion, which returned %v", len(s.marks), err)
+		}
+		stop()
+	})
+}
+
 // TestMarksOfAnUnreadableShardAreDropped stops the log while the directory cannot be read. The log must
 // end when its time is over.
 func TestMarksOfAnUnreadableShardAreDropped(t *testing.T) {
