@@ -148,7 +148,7 @@ test: deps ## Run the tests that every edit needs, with the race detector.
 	hack/test.sh -skip '$(LONG)' $(TESTFLAGS) $(PKG)
 
 # The long tests of these packages simulate days, or run thousands of seeds. The race detector makes
-# them take five times as long. Their code runs with the detector in the short tests of `make test`.
+# them take five times as long. `make test` runs the short tests of these packages with the detector.
 COMPUTING = ./controllers/placement/... ./engine ./engine/block ./engine/postprocess ./engine/query ./engine/rollup \
   ./engine/seal ./engine/search ./engine/serve/explore ./groups/channellist ./groups/migration ./test/handover
 

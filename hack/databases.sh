@@ -2,7 +2,7 @@
 # Installs Debian's PostgreSQL and MariaDB, from which tests import the samples of an RDB archiver, unless they
 # are installed. It starts no server and changes no configuration of a server.
 set -euo pipefail
-compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null && command -v mariadbd >/dev/null && exit 0
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null && [[ -x /usr/sbin/mariadbd ]] && exit 0
 sudo=$([[ $EUID -eq 0 ]] || echo sudo)
 # Without this file, Debian's package creates and starts a cluster.
 if [[ ! -e /etc/postgresql-common/createcluster.conf ]]; then

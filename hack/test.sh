@@ -70,8 +70,11 @@ directory=$(mktemp -d)
 programs=$(mktemp -d -p "$GOTMPDIR")
 server=() beside=
 clean_up() {
-  if [[ -n $beside ]]; then kill -- "-$beside" 2>/dev/null || true; fi
-  if [[ ${#server[@]} -gt 0 ]]; then "${server[@]}" kill 1; fi
+  if [[ -n $beside ]]; then
+    kill -- "-$beside" 2>/dev/null || true
+    cat "$directory/computing" || true
+  fi
+  if [[ ${#server[@]} -gt 0 ]]; then "${server[@]}" kill 1 || true; fi
   rm -rf "$directory" "$programs"
 }
 trap clean_up EXIT
@@ -88,10 +91,10 @@ if needs varve.dev/varve/test/cassandra && [[ -z ${VARVE_TEST_CASSANDRA:-} ]]; t
   read -r CASSANDRA_PORT CASSANDRA_STORAGE_PORT CASSANDRA_JMX_PORT < <(free_ports 3)
   # The process is too short-lived for the optimising compiler to pay off. It is never started again,
   # so it need not write its system tables to disk after each change of a schema.
-  CASSANDRA_JAVA="-XX:TieredStopAtLevel=1 -Dcassandra.unsafesystem=true"
+  java_options="-XX:TieredStopAtLevel=1 -Dcassandra.unsafesystem=true"
   server=(env CASSANDRA_DIR="$CASSANDRA_DIR" CASSANDRA_PORT="$CASSANDRA_PORT"
     CASSANDRA_STORAGE_PORT="$CASSANDRA_STORAGE_PORT" CASSANDRA_JMX_PORT="$CASSANDRA_JMX_PORT"
-    CASSANDRA_JAVA="$CASSANDRA_JAVA" hack/cassandra/cassandra.sh)
+    CASSANDRA_JAVA="$java_options" hack/cassandra/cassandra.sh)
   # The node starts while Go builds the tests. The first test that needs the node waits for it.
   "${server[@]}" start 1
   export VARVE_TEST_CASSANDRA=127.0.0.1:$CASSANDRA_PORT
@@ -109,7 +112,9 @@ longest_first() {
                           { print 5, $0 }' | sort -s -k 1,1 | cut -d ' ' -f 2
 }
 
-mapfile -t packages < <(go list "${packages[@]}" | longest_first)
+list=$(go list "${packages[@]}")
+[[ -n $list ]] || { echo "no package matches" >&2; exit 1; }
+mapfile -t packages < <(longest_first <<<"$list")
 computing=()
 if [[ -n ${COMPUTING:-} ]]; then
   read -r -a patterns <<<"$COMPUTING"

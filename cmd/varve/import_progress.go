@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
 	"sync"
 	"time"
 
@@ -41,7 +40,7 @@ func newImportProgress(errs, out io.Writer, m *migration.Importer, src *importSo
 	return p
 }
 
-// run calls do for each PV, for one on each processor at a time. It ends early if ctx ends.
+// run calls do for each PV, for as many at a time as the source allows. It ends early if ctx ends.
 func (p *importProgress) run(ctx context.Context, do func(context.Context, migration.Source, string) (*migration.Report, error)) {
 	shown, stop := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -59,7 +58,7 @@ func (p *importProgress) run(ctx context.Context, do func(context.Context, migra
 	}()
 	pvs := make(chan string)
 	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range p.source.workers {
 		workers.Go(func() {
 			for pv := range pvs {
 				r, err := do(ctx, p.source, pv)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ type importSource struct {
 	skipped       []migration.Skipped
 	files, size   int64  // number of files, and their bytes; 0 if the source has none
 	lines, things string // what is damaged, and what is skipped
+	workers       int    // how many PVs are read at a time
 	close         func() error
 }
 
@@ -49,9 +51,12 @@ func (o *importOptions) source(ctx context.Context, from string, want request.Ma
 	}
 	return &importSource{
 		Source: tree, skipped: tree.Skipped, files: tree.Count, size: tree.Size, lines: "lines", things: "files or directories",
-		close: func() error { return nil },
+		workers: runtime.GOMAXPROCS(0), close: func() error { return nil },
 	}, nil
 }
+
+// maxReaders bounds how many PVs are read from a database at a time. Each needs up to three connections.
+const maxReaders = 4
 
 func (o *rdbOptions) open(ctx context.Context, url string, want request.Matcher) (*importSource, error) {
 	opts := rdb.Options{URL: url, RoundedSeconds: o.rounded, Want: want}
@@ -72,5 +77,5 @@ func (o *rdbOptions) open(ctx context.Context, url string, want request.Matcher)
 	if err != nil {
 		return nil, err
 	}
-	return &importSource{Source: db, skipped: db.Skipped, lines: "rows", things: "channels", close: db.Close}, nil
+	return &importSource{Source: db, skipped: db.Skipped, lines: "rows", things: "channels", workers: min(runtime.GOMAXPROCS(0), maxReaders), close: db.Close}, nil
 }

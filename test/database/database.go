@@ -39,13 +39,13 @@ func Postgres(t *testing.T) *Database {
 	t.Helper()
 	initdb, postgres := program(t, "initdb"), program(t, "postgres")
 	owner := notRoot(t)
-	dir, port := directory(t, owner), freePort(t)
-	data := filepath.Join(dir, "data")
+	data := filepath.Join(directory(t, owner), "data")
 	run(t, owner, initdb, "-D", data, "-U", "archive", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	serve(t, owner, syscall.SIGINT, postgres, "-D", data, "-p", strconv.Itoa(port),
-		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off")
-	url := fmt.Sprintf("postgres://archive@127.0.0.1:%d/postgres?sslmode=disable", port)
-	return open(t, "pgx", url, url)
+	return launch(t, owner, syscall.SIGINT, func(port int) ([]string, string, string, string) {
+		url := fmt.Sprintf("postgres://archive@127.0.0.1:%d/postgres?sslmode=disable", port)
+		return []string{postgres, "-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1",
+			"-c", "unix_socket_directories=", "-c", "fsync=off"}, "pgx", url, url
+	})
 }
 
 // MariaDB starts a MariaDB server.
@@ -56,31 +56,61 @@ func MariaDB(t *testing.T) *Database {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, port := directory(t, nil), freePort(t)
+	dir := directory(t, nil)
 	data := filepath.Join(dir, "data")
 	run(t, nil, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db", "--user="+me.Username)
-	serve(t, nil, syscall.SIGTERM, mariadbd, "--no-defaults", "--datadir="+data, "--user="+me.Username, "--port="+strconv.Itoa(port),
-		"--bind-address=127.0.0.1", "--socket="+filepath.Join(dir, "s"), "--pid-file="+filepath.Join(dir, "pid"), "--innodb-flush-log-at-trx-commit=0")
-	db := open(t, "mysql", "", fmt.Sprintf("root@tcp(127.0.0.1:%d)/mysql?multiStatements=true", port))
-	for _, text := range []string{"CREATE DATABASE archive", "CREATE USER archive@'%'", "GRANT ALL ON archive.* TO archive@'%'"} {
-		if _, err := db.ExecContext(t.Context(), text); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+	// The file is a part of the start, because root may only connect from localhost.
+	script := filepath.Join(dir, "init.sql")
+	if err := os.WriteFile(script, []byte("CREATE DATABASE IF NOT EXISTS archive;\nCREATE USER IF NOT EXISTS archive@'%';\nGRANT ALL ON archive.* TO archive@'%';\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	return open(t, "mysql", fmt.Sprintf("mysql://archive@127.0.0.1:%d/archive", port), fmt.Sprintf("archive@tcp(127.0.0.1:%d)/archive?multiStatements=true&time_zone=%%27%%2B00:00%%27", port))
+	return launch(t, nil, syscall.SIGTERM, func(port int) ([]string, string, string, string) {
+		args := []string{mariadbd, "--no-defaults", "--datadir=" + data, "--user=" + me.Username, "--port=" + strconv.Itoa(port),
+			"--bind-address=127.0.0.1", "--socket=" + filepath.Join(dir, "s"), "--pid-file=" + filepath.Join(dir, "pid"),
+			"--innodb-flush-log-at-trx-commit=0", "--init-file=" + script}
+		return args, "mysql", fmt.Sprintf("mysql://archive@127.0.0.1:%d/archive", port),
+			fmt.Sprintf("archive@tcp(127.0.0.1:%d)/archive?time_zone=%%27%%2B00:00%%27", port)
+	})
 }
 
-// open waits until the server answers.
-func open(t *testing.T, driver, url, dsn string) *Database {
+// maxStarts is how often a server is started. It ends at once if another process has taken its port.
+const maxStarts = 5
+
+// launch starts a server and waits until it answers. With a port, command returns the program and its
+// arguments, and the driver, the URL and the data source name of the database.
+func launch(t *testing.T, owner *syscall.Credential, stop syscall.Signal, command func(port int) (args []string, driver, url, dsn string)) *Database {
+	t.Helper()
+	for range maxStarts {
+		port, err := freeport.Find("127.0.0.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		args, driver, url, dsn := command(port)
+		ended := serve(t, owner, stop, args...)
+		if db := open(t, driver, dsn, ended); db != nil {
+			return &Database{db, url}
+		}
+	}
+	t.Fatalf("the server has ended %d times", maxStarts)
+	return nil
+}
+
+// open waits until the server answers. It returns nil if the server ends.
+func open(t *testing.T, driver, dsn string, ended <-chan struct{}) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(driver, dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; {
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(50 * time.Millisecond):
+		}
 		if err = db.PingContext(t.Context()); err == nil {
-			return &Database{db, url}
+			return db
 		}
 		if time.Now().After(end) {
 			t.Fatalf("the database does not answer: %v", err)
@@ -145,15 +175,6 @@ func directory(t *testing.T, owner *syscall.Credential) string {
 	return dir
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	port, err := freeport.Find("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 // run runs a program to its end.
 func run(t *testing.T, owner *syscall.Credential, name string, args ...string) {
 	t.Helper()
@@ -164,27 +185,34 @@ func run(t *testing.T, owner *syscall.Credential, name string, args ...string) {
 	}
 }
 
-// serve runs a server until the end of the test, which stops it with a signal.
-func serve(t *testing.T, owner *syscall.Credential, stop syscall.Signal, name string, args ...string) {
+// serve runs a server until the end of the test, which stops it with a signal. The channel is closed when the
+// server ends.
+func serve(t *testing.T, owner *syscall.Credential, stop syscall.Signal, args ...string) <-chan struct{} {
 	t.Helper()
 	log, err := os.CreateTemp(t.TempDir(), "log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), name, args...)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // the log says why it ended
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(stop)
 		timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait() // it ends by the signal
+		<-ended
 		timer.Stop()
 		if text, _ := os.ReadFile(log.Name()); t.Failed() {
-			t.Logf("%s:\n%s", name, text)
+			t.Logf("%s:\n%s", args[0], text)
 		}
 		_ = log.Close()
 	})
+	return ended
 }

@@ -12,6 +12,9 @@ import (
 // maxElements bounds the elements of an array.
 const maxElements = 2 << 20
 
+// maxBlob bounds the bytes of array_val in the table sample.
+const maxBlob = 4 + 8*maxElements
+
 // arrayCursor reads the table array_val of the old layout: the elements of arrays after the first one.
 // It goes through the table beside the table sample, in the same order.
 type arrayCursor struct {
@@ -20,6 +23,11 @@ type arrayCursor struct {
 	next   element
 	more   bool // next is valid
 	err    error
+	// last is the key of the last call of elements, and found and bad are its results. An engine that repeats
+	// a batch writes rows twice.
+	last  key
+	found []byte
+	bad   error
 }
 
 // element is a row of the table array_val.
@@ -67,7 +75,16 @@ func (c *arrayCursor) advance() {
 
 // elements returns the elements after the first one of a sample, little-endian. It returns none if the sample
 // is no array. The keys of the calls must not decrease. Afterwards, c.err says if the table could be read.
-func (c *arrayCursor) elements(k key) (out []byte, err error) {
+func (c *arrayCursor) elements(k key) ([]byte, error) {
+	if k != c.last {
+		c.last = k
+		c.found, c.bad = c.read(k)
+	}
+	return c.found, c.bad
+}
+
+// read reads the elements of a sample.
+func (c *arrayCursor) read(k key) (out []byte, err error) {
 	for c.more && (c.next.err != nil || c.next.key.compare(k) < 0) {
 		c.advance()
 	}

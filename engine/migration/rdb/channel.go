@@ -41,7 +41,8 @@ type row struct {
 	float    sql.NullFloat64
 	text     sql.NullString
 	datatype sql.NullString
-	blob     []byte
+	blob     []byte        // not set if it is too long
+	size     sql.NullInt64 // of the blob in bytes
 }
 
 func (r *channelReader) read(ctx context.Context) error {
@@ -57,6 +58,9 @@ func (r *channelReader) read(ctx context.Context) error {
 	}
 	from, to := r.bounds()
 	if r.elements {
+		if to, err = r.settled(ctx, to); err != nil {
+			return err
+		}
 		if r.arrays, err = r.openArrays(ctx, from, to); err != nil {
 			return fmt.Errorf("the table array_val: %w", err)
 		}
@@ -108,10 +112,34 @@ func (r *channelReader) bounds() (from, to time.Time) {
 	return from, to
 }
 
+// settling is how long an engine may take from the row of an array to its elements, which it commits later.
+const settling = 5 * time.Minute
+
+// settled returns the time up to which arrays are complete: settling before the source was opened, or to. It
+// reports if there are samples after it.
+func (r *channelReader) settled(ctx context.Context, to time.Time) (time.Time, error) {
+	end := r.opened.Add(-settling).UTC()
+	if z := r.sampleTime.zone; z != nil { // the column has what clocks in the zone show
+		_, offset := end.In(z).Zone()
+		end = end.Add(time.Duration(offset) * time.Second)
+	}
+	if !end.Before(to) {
+		return to, nil
+	}
+	more, err := r.hasRows(ctx, r.dialect.query("SELECT 1 FROM sample WHERE channel_id = ? AND smpl_time >= ? AND smpl_time < ? LIMIT 1"), r.channel.id, end, to)
+	if err != nil {
+		return to, fmt.Errorf("the table sample: %w", err)
+	}
+	if more {
+		r.to.Note(fmt.Sprintf("samples from %s on are left out, because the engine may not have written their arrays yet; repeat the import", end.Format(time.RFC3339)))
+	}
+	return end, nil
+}
+
 func (r *channelReader) readRows(ctx context.Context, from, to time.Time) error {
 	columns := "smpl_time, nanosecs, severity_id, status_id, num_val, float_val, str_val"
 	if r.blobs {
-		columns += ", datatype, array_val"
+		columns += fmt.Sprintf(", datatype, CASE WHEN OCTET_LENGTH(array_val) <= %d THEN array_val END, OCTET_LENGTH(array_val)", maxBlob)
 	}
 	rows, err := r.db.QueryContext(ctx, r.dialect.query("SELECT "+columns+
 		" FROM sample WHERE channel_id = ? AND smpl_time >= ? AND smpl_time < ? ORDER BY smpl_time, nanosecs"), r.channel.id, from, to)
@@ -120,7 +148,7 @@ func (r *channelReader) readRows(ctx context.Context, from, to time.Time) error 
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := r.scan(rows); err != nil {
+		if err := r.scan(ctx, rows); err != nil {
 			return err
 		}
 		if r.count++; r.count >= migration.Batch || r.size() > batchBytes {
@@ -136,13 +164,13 @@ func (r *channelReader) readRows(ctx context.Context, from, to time.Time) error 
 }
 
 // scan reads a row. An error is one of the connection; what is wrong with the row itself is a problem.
-func (r *channelReader) scan(rows *sql.Rows) error {
+func (r *channelReader) scan(ctx context.Context, rows *sql.Rows) error {
 	var x row
 	var stamp time.Time
 	var nanos, severity, status int64
 	dest := []any{&stamp, &nanos, &severity, &status, &x.num, &x.float, &x.text}
 	if r.blobs {
-		dest = append(dest, &x.datatype, &x.blob)
+		dest = append(dest, &x.datatype, &x.blob, &x.size)
 	}
 	if err := rows.Scan(dest...); err != nil {
 		return fmt.Errorf("the table sample: %w", err)
@@ -152,7 +180,9 @@ func (r *channelReader) scan(rows *sql.Rows) error {
 		x.at, err = r.column.at(x.key)
 	}
 	if err == nil {
-		r.alarm(&x, severity, status)
+		err = r.alarm(ctx, &x, severity, status)
+	}
+	if err == nil {
 		err = r.use(&x)
 	}
 	if r.arrays != nil && r.arrays.err != nil {
@@ -165,18 +195,24 @@ func (r *channelReader) scan(rows *sql.Rows) error {
 }
 
 // alarm sets the alarm of a row.
-func (r *channelReader) alarm(x *row, severityID, statusID int64) {
-	x.status = r.statuses[statusID]
+func (r *channelReader) alarm(ctx context.Context, x *row, severityID, statusID int64) (err error) {
+	if x.status, err = r.statuses.name(ctx, statusID); err != nil {
+		return err
+	}
+	level, err := r.severities.name(ctx, severityID)
+	if err != nil {
+		return err
+	}
 	number, known := statusNumber(x.status)
-	_, state := states[lower(x.status)]
-	if !known && !state && lower(x.status) != notANumber {
+	if _, state := states[lower(x.status)]; !known && !state && lower(x.status) != notANumber {
 		r.countUnknown("status " + x.status)
 	}
-	level, known := severity(r.severities[severityID])
+	of, known := severity(level)
 	if !known {
-		r.countUnknown("severity " + r.severities[severityID])
+		r.countUnknown("severity " + level)
 	}
-	x.tag = sample.MakeTag(level, number)
+	x.tag = sample.MakeTag(of, number)
+	return nil
 }
 
 // maxUnknown bounds the texts that are counted apart.

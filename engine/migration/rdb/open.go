@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -41,7 +42,7 @@ func Open(ctx context.Context, opts Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{db: db, dialect: d, opts: opts}
+	s := &Source{db: db, dialect: d, opts: opts, opened: time.Now()}
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -57,7 +58,10 @@ func connect(opts *Options) (*sql.DB, dialect, error) {
 	if err != nil {
 		return nil, 0, errors.New("the address of the database is not a URL")
 	}
-	if opts.Password != "" && u.User != nil {
+	if opts.Password != "" {
+		if u.User.Username() == "" {
+			return nil, 0, errors.New("there is a password, and the address of the database names no user: want SCHEME://USER@HOST/DATABASE")
+		}
 		if _, has := u.User.Password(); !has {
 			u.User = url.UserPassword(u.User.Username(), opts.Password)
 		}
@@ -113,6 +117,8 @@ func mysqlConfig(u *url.URL) (*mysql.Config, error) {
 		cfg.Params = map[string]string{}
 	}
 	cfg.Params["time_zone"] = "'+00:00'" // the server converts TIMESTAMP columns to UTC
+	// The server would end a query if the import reads nothing for a minute, as it does with a low rate.
+	cfg.Params["net_write_timeout"] = "86400"
 	return cfg, nil
 }
 
@@ -126,12 +132,12 @@ func (s *Source) prepare(ctx context.Context) error {
 	if err := s.layout(ctx); err != nil {
 		return err
 	}
-	var err error
-	if s.statuses, err = s.names(ctx, "SELECT status_id, name FROM status"); err != nil {
-		return fmt.Errorf("reading the table status: %w", err)
-	}
-	if s.severities, err = s.names(ctx, "SELECT severity_id, name FROM severity"); err != nil {
-		return fmt.Errorf("reading the table severity: %w", err)
+	s.statuses = &nameTable{db: s.db, table: "status", query: "SELECT status_id, name FROM status"}
+	s.severities = &nameTable{db: s.db, table: "severity", query: "SELECT severity_id, name FROM severity"}
+	for _, t := range []*nameTable{s.statuses, s.severities} {
+		if err := t.load(ctx); err != nil {
+			return err
+		}
 	}
 	return s.readChannels(ctx)
 }
@@ -148,18 +154,37 @@ func (s *Source) layout(ctx context.Context) error {
 		}
 	}
 	s.blobs = columns["datatype"] != "" && columns["array_val"] != ""
-	s.wide = slices.Contains([]string{"INT8", "BIGINT"}, strings.TrimPrefix(columns["num_val"], "UNSIGNED "))
+	s.wide = !slices.Contains([]string{"INT2", "INT4", "INT", "MEDIUMINT", "SMALLINT", "TINYINT"}, columns["num_val"])
 	if s.sampleTime, err = s.column("sample", columns["smpl_time"]); err != nil {
 		return err
 	}
-	if columns, err = s.columns(ctx, "array_val"); err != nil {
-		return nil // the table may be gone where arrays are in sample
+	columns, err = s.columns(ctx, "array_val")
+	switch {
+	case noTable(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the table array_val: %w", err)
 	}
-	if s.elements, err = s.hasRows(ctx, "SELECT 1 FROM array_val LIMIT 1"); err != nil || !s.elements {
-		return err
+	// A running engine may write the first elements after this.
+	if s.elements = !s.blobs; s.blobs {
+		if s.elements, err = s.hasRows(ctx, "SELECT 1 FROM array_val LIMIT 1"); err != nil {
+			return fmt.Errorf("reading the table array_val: %w", err)
+		}
+	}
+	if !s.elements {
+		return nil
 	}
 	s.elementTime, err = s.column("array_val", columns["smpl_time"])
 	return err
+}
+
+// noTable reports whether an error means that a table does not exist.
+func noTable(err error) bool {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code == "42P01" // undefined_table
+	}
+	my, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && my.Number == 1146 // ER_NO_SUCH_TABLE
 }
 
 // column returns how a column smpl_time of a type holds the time.
@@ -205,28 +230,4 @@ func (s *Source) hasRows(ctx context.Context, query string, args ...any) (bool, 
 		return false, err
 	}
 	return true, nil
-}
-
-// maxNames bounds the small tables: the engine adds a row for each new text of an alarm.
-const maxNames = 1 << 20
-
-// names reads a table of IDs and names.
-func (s *Source) names(ctx context.Context, query string) (map[int64]string, error) {
-	rows, err := s.db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	out := map[int64]string{}
-	for rows.Next() {
-		var id int64
-		var name sql.NullString
-		if err := rows.Scan(&id, &name); err != nil {
-			return nil, err
-		}
-		if out[id] = name.String; len(out) > maxNames {
-			return nil, fmt.Errorf("it has more than %d rows", maxNames)
-		}
-	}
-	return out, rows.Err()
 }

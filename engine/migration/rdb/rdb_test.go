@@ -39,6 +39,7 @@ func TestTimes(t *testing.T) {
 		{"the fraction has microseconds", timeColumn{}, "2021-03-01 10:00:00.600001", 600000789, "2021-03-01T10:00:00.600000789Z"},
 		{"the fraction is near the next second", timeColumn{}, "2021-03-01 10:00:00.999999", 999999999, "2021-03-01T10:00:00.999999999Z"},
 		{"the fraction was rounded to the next second", timeColumn{fractions: true}, "2021-03-01 10:00:01", 999999700, "2021-03-01T10:00:00.9999997Z"},
+		{"seconds are cut off at the end of a second", timeColumn{}, "2021-03-01 10:00:00", 999999700, "2021-03-01T10:00:00.9999997Z"},
 		{"the fraction was rounded, to 0 of nanosecs", timeColumn{}, "2021-03-01 10:00:00.9999", 0, "2021-03-01T10:00:01Z"},
 		{"the fraction is another one", timeColumn{}, "2021-03-01 10:00:00.25", 600e6, ""},
 		{"too many nanoseconds", timeColumn{}, "2021-03-01 10:00:00", 1e9, ""},
@@ -61,6 +62,21 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%s: %s, want an error", c.what, text)
 		case c.want != "" && (err != nil || text != c.want):
 			t.Errorf("%s: %s, %v, want %s", c.what, text, err, c.want)
+		}
+	}
+}
+
+// TestTimesOfAnUpdatedEngine checks that a row with cut-off seconds shows that later ones are cut off, too.
+func TestTimesOfAnUpdatedEngine(t *testing.T) {
+	c := timeColumn{}
+	for i, row := range []struct{ stamp, nanos, want int64 }{
+		{1e9 + 250000e3, 250000001, 1e9 + 250000001}, // before the update
+		{2e9, 999999700, 2e9 - 300},                  // rounded up
+		{3e9, 250000001, 3e9 + 250000001},            // after the update
+		{4e9, 999999700, 4e9 + 999999700},
+	} {
+		if got, err := c.at(key{row.stamp, row.nanos}); err != nil || got != row.want {
+			t.Errorf("row %d is at %d, %v, want %d", i, got, err, row.want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"varve.dev/varve/engine/migration"
 	"varve.dev/varve/engine/pvname"
@@ -46,13 +47,14 @@ type Source struct {
 	db      *sql.DB
 	dialect dialect
 	opts    Options
+	opened  time.Time
 
 	sampleTime, elementTime timeColumn
 	blobs                   bool // the table sample has arrays
-	elements                bool // the table array_val has rows
+	elements                bool // the table array_val may have rows
 	wide                    bool // num_val has 64 bits
 
-	statuses, severities map[int64]string
+	statuses, severities *nameTable
 	channels             map[string][]channel // by canonical name of the PV
 }
 

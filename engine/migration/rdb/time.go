@@ -11,8 +11,8 @@ import (
 type timeColumn struct {
 	zone    *time.Location // of local times; nil if the column has a zone
 	rounded bool           // full seconds were rounded, not cut off
-	// fractions is true once a row had a fraction: full seconds are then no cut-off times, but may have been
-	// rounded up by less than a microsecond.
+	// fractions is true if the last row that shows it was not cut off: it had a fraction. A full second may
+	// then have been rounded up by less than a microsecond.
 	fractions bool
 }
 
@@ -47,7 +47,9 @@ func (c *timeColumn) key(t time.Time, nanos int64) (key, error) {
 // at returns the time of a row in ns since 1970.
 func (c *timeColumn) at(k key) (int64, error) {
 	seconds, fraction := k.stamp/1e9, k.stamp%1e9
-	c.fractions = c.fractions || fraction != 0
+	if fraction != 0 || k.nanos >= 500 && k.nanos < 1e9-500 {
+		c.fractions = fraction != 0
+	}
 	switch {
 	case fraction == 0:
 		if c.rounded && k.nanos >= 5e8 || c.fractions && k.nanos >= 1e9-500 {

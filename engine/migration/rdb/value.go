@@ -37,6 +37,9 @@ func (r *channelReader) value(x *row) (sample.Type, sample.Sample, error) {
 // floats returns the value of a row with float_val, which is the first element if the value is an array.
 func (r *channelReader) floats(x *row, s sample.Sample) (sample.Type, sample.Sample, error) {
 	if kind := strings.TrimSpace(x.datatype.String); kind != "" {
+		if x.size.Int64 > maxBlob {
+			return 0, s, fmt.Errorf("array_val has %d bytes, more than %d", x.size.Int64, maxBlob)
+		}
 		elements, err := blob(kind, x.blob)
 		s.Bytes = elements
 		return sample.Float64.Array(), s, err
