@@ -142,8 +142,9 @@ func refused(resp *http.Response) error {
 // incomplete are the headers and trailers with which a Varve says that samples are missing.
 var incomplete = []string{"Varve-Complete-Until", "Varve-Lost-Samples"}
 
-// maxBeyond is how many bytes may follow the first sample after the range.
-const maxBeyond = 1 << 20
+// maxBeyond is how many bytes may follow the first sample after the range: one more sample may be a large
+// array.
+const maxBeyond = 32 << 20
 
 // whole reads an answer to its end, and returns an error if a Varve says there that it lacks samples.
 func whole(resp *http.Response, in io.Reader) error {

@@ -114,7 +114,7 @@ func TestLiesAreErrors(t *testing.T) {
 		a := serve(t, h)
 		a.MaxBytes = 1 << 20
 		if want == "after the end of the range" {
-			a.MaxBytes = 8 << 20
+			a.MaxBytes = 64 << 20
 		}
 		if got, err := read(t, a); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "reading A:B from ") {
 			t.Errorf("%s: read %q, %v", want, got, err)

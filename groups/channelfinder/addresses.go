@@ -24,16 +24,43 @@ type Addresses struct {
 // services give credentials to everybody who reaches them.
 var metadataServers = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16")}
 
-// nat64 is a network whose addresses end in an IPv4 address, to which a gateway forwards.
-var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+// Networks whose addresses contain an IPv4 address, to which a gateway may forward: RFC 6052, 8215, 2765 and 4291
+// at the end of the address, and 6to4 (RFC 3056) behind the prefix.
+var (
+	endInIPv4 = []netip.Prefix{
+		netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
+		netip.MustParsePrefix("::ffff:0:0:0/96"), netip.MustParsePrefix("::/96"),
+	}
+	sixToFour = netip.MustParsePrefix("2002::/16")
+)
+
+// embedded returns the IPv4 address that an IPv6 address contains.
+func embedded(ip netip.Addr) (v4 netip.Addr, found bool) {
+	b := ip.As16()
+	switch {
+	case ip.Is4():
+	case slices.ContainsFunc(endInIPv4, func(p netip.Prefix) bool { return p.Contains(ip) }):
+		return netip.AddrFrom4([4]byte(b[12:])), true
+	case sixToFour.Contains(ip):
+		return netip.AddrFrom4([4]byte(b[2:6])), true
+	}
+	return netip.Addr{}, false
+}
 
 // check returns an error if a client must not connect to an address.
 func (a *Addresses) check(ip netip.Addr) error {
 	ip = ip.Unmap().WithZone("")
-	if nat64.Contains(ip) {
-		b := ip.As16()
-		ip = netip.AddrFrom4([4]byte(b[12:]))
+	if err := a.checkOne(ip); err != nil {
+		return err
 	}
+	if v4, found := embedded(ip); found && !ip.IsLoopback() {
+		return a.checkOne(v4)
+	}
+	return nil
+}
+
+// checkOne checks an address without what it contains.
+func (a *Addresses) checkOne(ip netip.Addr) error {
 	kind := ""
 	switch {
 	case ip.IsUnspecified(), ip.IsLoopback() && !a.Loopback:
@@ -81,11 +108,19 @@ func NewRestrictedClient(allowed Addresses) *Client {
 	return c
 }
 
-// checkHost checks a host of a URL that is written as an address.
+// checkHost checks a host of a URL that is written as an address. A proxy may read more forms of an address
+// than Go does, such as 127.1, 0x7f.1 and 2130706433: they are refused.
 func (c *Client) checkHost(host string) error {
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	if c.allowed == nil || err != nil {
+	if c.allowed == nil {
 		return nil
 	}
-	return c.allowed.check(ip)
+	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return c.allowed.check(ip)
+	}
+	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])
+	if strings.HasPrefix(last, "0x") || strings.Trim(last, "0123456789") == "" {
+		return &refusedError{"an address in an unusual form"}
+	}
+	return nil
 }

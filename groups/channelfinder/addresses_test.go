@@ -21,6 +21,14 @@ func TestOperatorRefusesAddresses(t *testing.T) {
 		"[fe80::1%25eth0]":         "a link-local address",
 		"[::ffff:169.254.169.254]": "a link-local address",
 		"[64:ff9b::a9fe:a9fe]":     "a link-local address",
+		"[64:ff9b:1::a9fe:a9fe]":   "a link-local address",
+		"[::ffff:0:a9fe:a9fe]":     "a link-local address",
+		"[2002:a9fe:a9fe::1]":      "a link-local address",
+		"[2002:7f00:1::1]":         "the machine of the operator itself",
+		"169.254.169.254.":         "a link-local address",
+		"2852039166":               "an address in an unusual form",
+		"127.1":                    "an address in an unusual form",
+		"0xa9.0xfe.0xa9.0xfe":      "an address in an unusual form",
 		"[fd00:ec2::254]":          "a metadata service",
 		"100.100.100.200":          "a metadata service",
 		"168.63.129.16":            "a metadata service",
@@ -61,9 +69,11 @@ func TestNamesAreCheckedAfterLookUp(t *testing.T) {
 	for _, loopback := range []bool{false, true} {
 		c := NewRestrictedClient(Addresses{Loopback: loopback})
 		names, err := c.Names(t.Context(), at.String(), "~tag=archive")
+		s.mu.Lock()
 		if (err == nil) != loopback || (len(names) == 1) != loopback || (len(s.requests) > 0) != loopback {
 			t.Errorf("loopback allowed: %v: %q, %v, requests %q", loopback, names, err, s.requests)
 		}
+		s.mu.Unlock()
 		c.Close()
 	}
 }
