@@ -152,8 +152,8 @@ test: deps ## Run the tests that every edit needs, with the race detector.
 COMPUTING = ./controllers/placement/... ./engine ./engine/block ./engine/postprocess ./engine/query ./engine/rollup \
   ./engine/seal ./engine/search ./engine/serve/explore ./groups/channellist ./groups/migration ./test/handover
 
-# A package may run a ring of three Cassandra nodes, so only two packages are tested at a time, and
-# one of COMPUTING beside them.
+# Some packages start three Cassandra nodes, so two packages at most are tested at a time, and one of
+# COMPUTING beside them.
 .PHONY: test-long
 test-long: deps ## Run only the tests that take minutes each.
 	COMPUTING="$(COMPUTING)" PARALLEL=2 hack/test.sh -run '$(LONG)' $(TESTFLAGS) $(PKG)

@@ -53,7 +53,7 @@ Exit codes: 0 the archives are equal, 1 they differ, 2 a PV could not be compare
 	f.StringVar(&o.pvs, "pvs", "", "compare the PVs in this file, too: a name in each line")
 	f.StringVar(&o.from, "from", "-1d", "start of the time range")
 	f.StringVar(&o.to, "to", "-1m", "end of the time range")
-	f.DurationVar(&o.near, "near", 100*time.Millisecond, "how far the times of equal samples may be apart to count as one sample")
+	f.DurationVar(&o.near, "near", 100*time.Millisecond, "largest difference of the times of two equal samples that count as one sample with another time stamp")
 	f.IntVar(&o.examples, "examples", 3, "number of examples of each kind that are printed per PV")
 	f.StringVarP(&o.format, "format", "o", "table", "output format: table, or json (a line for each PV)")
 	completeFlag(cmd, "format", []string{"table", "json"})
@@ -130,7 +130,7 @@ func (o *compareOptions) span(now time.Time) (from, to int64, err error) {
 	return first.UnixNano(), last.UnixNano(), nil
 }
 
-// archives returns both archives, which answer.
+// archives connects to both archives, and checks that they answer.
 func (o *compareOptions) archives(cmd *cobra.Command) (here, there *upstream.Appliance, err error) {
 	base, err := o.base(cmd)
 	if err != nil {
@@ -175,7 +175,7 @@ func (o *compareOptions) compare(cmd *cobra.Command, args []string, now time.Tim
 	}
 	opts.Here, opts.There = here.Samples, there.Samples
 	out := newComparePrinter(cmd.OutOrStdout(), o.format)
-	for _, pv := range names { // one by one, because both archives have other clients
+	for _, pv := range names { // one by one, to limit the load on archives that have other clients
 		r, err := compare.PV(cmd.Context(), pv, opts) // r has the error
 		if err != nil && cmd.Context().Err() != nil {
 			return differing, failed, fmt.Errorf("interrupted while comparing %s: %w", pv, err)

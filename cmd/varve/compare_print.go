@@ -41,9 +41,9 @@ func (p *comparePrinter) pv(r *compare.Result) error {
 	text := fmt.Sprintf("%s: %d samples here, %d there, %d equal\n", printable(r.PV), r.Here, r.There, r.Equal)
 	switch {
 	case r.UnknownHere:
-		text += "  the archive here does not know the PV\n"
+		text += "  this archive (--url) does not know the PV\n"
 	case r.UnknownThere:
-		text += "  the archive there does not know the PV\n"
+		text += "  the other archive (--with) does not know the PV\n"
 	}
 	for _, k := range compare.Kinds {
 		if n := r.Counts[k]; n > 0 {

@@ -54,7 +54,7 @@ func newRoot() *cobra.Command {
   varve retention plan   predict the effect of a new retention
   varve store check      find damaged or inconsistent data
   varve import config    make ArchiveGroups from the configuration of another archiver
-  varve import data      import the files of an Archiver Appliance
+  varve import data      import the samples of another archiver
   varve compare          compare the samples with those of another archive
   varve token create     make a token for a reader
   varve completion       complete commands, PV names and flags in your shell

@@ -141,7 +141,7 @@ func (l *Log) AddWaiting(ctx context.Context, pv string, m sample.Mark) {
 }
 
 // Sync waits until all earlier entries are written, or are dropped because Run ends. Marks of shards may
-// still wait, because the directory cannot be read: see Deleting.
+// still wait if the directory cannot be read; Deleting keeps them from PVs that are deleted.
 func (l *Log) Sync(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
@@ -157,9 +157,9 @@ func (l *Log) Sync(ctx context.Context) error {
 	}
 }
 
-// Deleting calls remove, which deletes PVs, while no marks of shards are written: a write that read the
-// directory before the deletion would bring back marks of the PVs. Marks of shards that wait are written
-// afterwards, and the directory then lacks the PVs.
+// Deleting calls remove, which deletes PVs. While remove runs, the Log writes no marks of shards. Otherwise a
+// write that had read the directory before the deletion would store marks of deleted PVs again. Marks that
+// wait are written afterwards, when the directory no longer lists these PVs.
 func (l *Log) Deleting(ctx context.Context, remove func() error) error {
 	select {
 	case l.listing <- struct{}{}:

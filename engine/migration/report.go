@@ -37,7 +37,7 @@ type Report struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Problem is a line, a row, or a file from a line on, that was not read.
+// Problem is what was not read: a line, a row, or the rest of a file.
 type Problem struct {
 	// File is the file, or the table.
 	File string `json:"file"`

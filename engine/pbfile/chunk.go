@@ -17,10 +17,10 @@ var ErrNoHeader = errors.New("neither a header nor a sample follows an empty lin
 // errEmpty is the problem of an empty line in the middle of the samples of one header.
 var errEmpty = errors.New("the line is empty")
 
-// Next goes on after ErrNextChunk, and returns the header of the samples that follow. If a sample of
-// the header before follows, the empty line is damage: Next reports it as a problem, and returns the
-// header before. After ErrNoHeader, the reader has no header, and Next returns an empty one: no sample behind
-// the damage is read with the type of the header before it. Next returns io.EOF if nothing follows.
+// Next goes on after ErrNextChunk, and returns the header of the samples that follow. If a sample of the
+// header before follows, the empty line is damage: Next reports it as a problem, and returns the header
+// before. After ErrNoHeader, Next returns an empty header, so no sample behind the damage is read with the
+// type of the header before it. Next returns io.EOF if nothing follows.
 func (r *Reader) Next() (Header, error) {
 	empty := r.offset - 1
 	for {

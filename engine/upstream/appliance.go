@@ -146,7 +146,7 @@ var incomplete = []string{"Varve-Complete-Until", "Varve-Lost-Samples"}
 // array.
 const maxBeyond = 32 << 20
 
-// whole reads an answer to its end, and returns an error if a Varve says there that it lacks samples.
+// whole reads an answer to its end. It returns an error if a Varve says in the headers or trailers that samples are missing.
 func whole(resp *http.Response, in io.Reader) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(in, maxBeyond))
 	switch {

@@ -80,11 +80,11 @@ func (a *Addresses) checkOne(ip netip.Addr) error {
 }
 
 // refusedError says that a client must not connect to an address. It does not contain the address,
-// because the answer of a name server may be none of the author's business.
+// because the author of the group may not be allowed to see what a name server answers.
 type refusedError struct{ kind string }
 
 func (e *refusedError) Error() string {
-	return "the host is " + e.kind + ", which the operator does not query; write the URL of a ChannelFinder service"
+	return "the host is " + e.kind + ", which the operator does not query; give the URL of a ChannelFinder service at another address"
 }
 
 // NewRestrictedClient returns a client that connects only to allowed addresses. It checks the address

@@ -74,5 +74,5 @@ func withoutAnswer(err error) error {
 	case syntax, kind:
 		return wrongAnswer("it is not a list of channels in JSON")
 	}
-	return errors.New("the answer is not a valid answer of an HTTP or HTTPS server, as the URL says")
+	return errors.New("the answer is not valid HTTP or HTTPS; check the scheme and the port of the URL")
 }

@@ -225,7 +225,7 @@ func TestLong_ImportsTheTablesOfAnRDBArchiver(t *testing.T) {
 			for _, text := range []string{
 				fmt.Sprintf("7 of 7 PVs: %d samples read, %d stored, 0 in the archive before", len(want), len(want)),
 				"2 rows damaged, 1 channels skipped", "; 0 of ", "sim:// are no names", "the row has no value",
-				"array_val says that it has 9 elements", "status driver on fire is unknown in EPICS base; 1 samples",
+				"array_val declares 9 elements", "status driver on fire is unknown in EPICS base; 1 samples",
 			} {
 				if !strings.Contains(out, text) {
 					t.Errorf("the import does not print %q:\n%s", text, out)

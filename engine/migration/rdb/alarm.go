@@ -6,7 +6,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// states are the texts of the table status that say why there is no value, in lower case.
+// states maps the names in the table status that mean "no value", in lower case, to kinds of marks.
 var states = map[string]sample.MarkKind{
 	"disconnected": sample.Disconnected, "archive_off": sample.Stopped, "archive_disabled": sample.Paused,
 	"write_error": sample.Stopped,

@@ -215,7 +215,7 @@ func (r *channelReader) alarm(ctx context.Context, x *row, severityID, statusID 
 	return nil
 }
 
-// maxUnknown bounds the texts that are counted apart.
+// maxUnknown is how many unknown texts of alarms are counted separately.
 const maxUnknown = 20
 
 func (r *channelReader) countUnknown(text string) {

@@ -77,7 +77,7 @@ func blob(kind string, b []byte) ([]byte, error) {
 	}
 	n := int64(int32(binary.BigEndian.Uint32(b)))
 	if b = b[4:]; n < 0 || int64(len(b)) != 8*n {
-		return nil, fmt.Errorf("array_val says that it has %d elements, and has %d bytes of them", n, len(b))
+		return nil, fmt.Errorf("array_val declares %d elements, and has %d bytes of them", n, len(b))
 	}
 	out := make([]byte, 0, len(b))
 	for ; len(b) > 0; b = b[8:] {

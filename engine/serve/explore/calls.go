@@ -36,7 +36,7 @@ var (
 		Path: "/api/v1/statistics", ID: "statistics", Summary: "Statistics of PVs in a range",
 		Description: "Values count by the time for which the PV held them, beginning with the last one before the range. Times without updates do not count. " +
 			"If a range has more than " + strconv.Itoa(exactSamples) + " samples, or if these have expired, the statistics come from bins within it, and samples at its ends. " +
-			"Where samples have expired, only whole bins within the range count: leftOut says for how long there are none.",
+			"Where samples have expired, the statistics use only bins that lie completely within the range. leftOut is the number of seconds that no such bin covers.",
 		Parameters: []openapi.Parameter{pvs, openapi.From, openapi.To},
 		Answers:    openapi.Answers(openapi.Ref("Statistics"), nil, http.StatusNotFound, http.StatusServiceUnavailable),
 	}

@@ -5,14 +5,15 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 )
 
-// words is a column of words without nulls in a Parquet file. The column of the library looks each value
-// up in its dictionary, and compares all values of a page for its bounds: two thirds of the work for
-// samples. This one looks up each word of a batch once, and compares the different words of a page:
+// words is a column of strings without nulls in a Parquet file. The column of the library looks each value up
+// in its dictionary, and compares all values of a page to find its minimum and maximum. For samples, this is
+// two thirds of the work. This one looks up each word of a batch once, and compares the different words of a
+// page:
 //
 //	Vector.Codes ─put─▶ indexes of a page ─▶ the library's encoder
 //	Vector.Words ─────▶ the library's dictionary
 //
-// It extends the library's type, dictionary, buffer and page, which make each other.
+// It wraps the library's type, dictionary, buffer and page. All four are needed, because each creates another one.
 type words struct {
 	// values are the words of the batch, by code. indexes are their indexes in the dictionary of the row
 	// group, or -1 before the first use.

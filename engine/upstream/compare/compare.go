@@ -37,7 +37,7 @@ func PV(ctx context.Context, pv string, o Options) (*Result, error) {
 	return c.result, err
 }
 
-// comparison is the comparison of one PV. Of its pairs, the first is here, and the second there.
+// comparison compares one PV. In each pair, index 0 is the archive here and index 1 the archive there.
 type comparison struct {
 	opts      *Options
 	result    *Result
@@ -147,7 +147,7 @@ func (c *comparison) single(side int, s item) {
 	}
 }
 
-// expire notes as missing the samples from before a time that only one archive has.
+// expire counts the unmatched samples from before a time as missing.
 func (c *comparison) expire(before int64) {
 	for side := range c.unmatched {
 		for _, s := range c.unmatched[side].expire(before) {
