@@ -116,7 +116,10 @@ class Watch:
                     self.updates[name].append(update)
                 self.changed.notify()
 
-        return self.context.monitor(name, take)
+        subscription = self.context.monitor(name, take)
+        # p4p drops the notice of an update that comes before monitor has returned. This reads it.
+        subscription._event()
+        return subscription
 
     def wait(self, counts):
         """Waits until each PV has at least its given number of updates."""
