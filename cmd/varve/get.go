@@ -153,10 +153,12 @@ func (o *getOptions) checkTimes(given func(flag string) bool) error {
 
 // read reads and prints one PV.
 func (o *getOptions) read(cmd *cobra.Command, t *target, span timeSpan, p printer) (err error) {
+	ofSamples := span
 	if o.last > 0 {
-		if span.from, err = o.startOfLast(cmd, t.pv, span.to); err != nil {
+		if ofSamples, err = o.spanOfLast(cmd, t.pv, span.to); err != nil {
 			return o.explain(cmd, t.pv, err)
 		}
+		span.from = ofSamples.from // marks after the last sample say why there is none
 	}
 	marks := struct{ Marks []apiMark }{}
 	if o.format.format == tableFormat && !span.isMoment() && t.op == nil && o.where == "" {
@@ -164,7 +166,7 @@ func (o *getOptions) read(cmd *cobra.Command, t *target, span timeSpan, p printe
 			return o.explain(cmd, t.pv, err)
 		}
 	}
-	path := o.samplesPath(t.pv, span)
+	path := o.samplesPath(t.pv, ofSamples)
 	if t.op != nil {
 		path = "/retrieval/data/getData.json?" + span.query(t.text)
 	}

@@ -122,7 +122,7 @@ func (o *getOptions) copyBinary(cmd *cobra.Command, targets []target, span timeS
 		if len(targets) > 1 {
 			return fmt.Errorf("--last: with --format %s it takes one PV, and there are %d", o.format.format, len(targets))
 		}
-		if span.from, err = o.startOfLast(cmd, targets[0].pv, span.to); err != nil {
+		if span, err = o.spanOfLast(cmd, targets[0].pv, span.to); err != nil {
 			return o.explain(cmd, targets[0].pv, err)
 		}
 	}

@@ -89,9 +89,10 @@ const firstWidth = 10 * time.Second
 // earliest is the start of the longest range.
 var earliest = time.Date(1902, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// startOfLast returns the time of the first of the last samples. It reads ranges that become
-// longer, until one has enough samples, or the archive has no earlier ones.
-func (o *getOptions) startOfLast(cmd *cobra.Command, pv string, to time.Time) (time.Time, error) {
+// spanOfLast returns the times of the first and the last of the last samples. It reads ranges that become
+// longer, until one has enough samples, or the archive has no earlier ones. Samples may arrive until
+// they are read again, so the span ends with the last one that it found.
+func (o *getOptions) spanOfLast(cmd *cobra.Command, pv string, to time.Time) (timeSpan, error) {
 	for width := firstWidth; ; {
 		from := to.Add(-width)
 		if from.Before(earliest) {
@@ -100,11 +101,15 @@ func (o *getOptions) startOfLast(cmd *cobra.Command, pv string, to time.Time) (t
 		times, err := o.lastTimes(cmd, pv, timeSpan{from, to})
 		switch {
 		case err != nil:
-			return from, err
+			return timeSpan{}, err
 		case len(times) == 0:
-			return to, nil
+			return timeSpan{to, to}, nil
 		case len(times) == o.last || times[0].After(from) || from.Equal(earliest):
-			return times[0], nil
+			end := times[len(times)-1].Add(time.Nanosecond) // a span of one time would be that of --at
+			if end.After(to) {
+				end = to
+			}
+			return timeSpan{times[0], end}, nil
 		}
 		width = 2 * max(width, to.Sub(times[0]))
 	}
