@@ -100,6 +100,9 @@ func TestArchiveProblems(t *testing.T) {
 		if p.Advice == "" {
 			t.Errorf("the problem %q has no advice", p.Text)
 		}
+		if strings.HasPrefix(p.Text, "the disk of ") {
+			continue // of the machine that runs the test
+		}
 		texts = append(texts, p.Severity+": "+p.Text)
 	}
 	got := strings.Join(texts, "\n")
