@@ -39,7 +39,7 @@ type fileReader struct {
 	to           Sink
 }
 
-// file reads a file. What is damaged in it does not end the reading.
+// file reads a file. Damage in the file does not end the reading.
 func (o *fileReader) file(ctx context.Context, f *File) error {
 	in, err := os.Open(f.Path)
 	if err != nil {

@@ -12,7 +12,7 @@ type Source interface {
 	PVs() []string
 	// Read passes what the source has of a PV to a sink: at least the samples with a time from since up
 	// to, not including, until, in ns since 1970. It ends early with an error if ctx ends, if the sink
-	// fails, or if the source cannot be read any more. What is damaged goes to Sink.Problem instead.
+	// fails, or if the source cannot be read any more. It passes damage to Sink.Problem instead.
 	//
 	// Several goroutines may read different PVs at the same time.
 	Read(ctx context.Context, pv string, since, until int64, to Sink) error
