@@ -112,6 +112,9 @@ func dbOptions(lock *pebble.Lock, log *slog.Logger) *pebble.Options {
 		// they would be written to a sorted file. Pebble keeps some WALs of this size for
 		// reuse.
 		MemTableSize: 16 << 20,
+		// The cache holds what requests of many PVs read again and again: the directory, the indexes
+		// of the files, and the newest blocks.
+		CacheSize: 64 << 20,
 	}
 }
 
