@@ -2,6 +2,7 @@ package seal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,8 +21,7 @@ func (s *Shard) becomeLeader(ctx context.Context) bool {
 	return s.waitForClaim(ctx) && s.retry(ctx, "taking over the sealing", func() error { return s.claimTerm(ctx) }) == nil
 }
 
-// claimTerm writes the new term to the claim while it holds the shard's turn. A deletion may
-// begin as soon as the claim has the term, and must find the term in this Shard too.
+// claimTerm writes the new term to the claim while it holds the shard's turn.
 func (s *Shard) claimTerm(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -29,19 +29,52 @@ func (s *Shard) claimTerm(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if err := s.writeTerm(ctx); err != nil {
+		return err
+	}
+	close(s.leads)
+	return nil
+}
+
+// claimWait is how long one try to write a term to the claim may take. Deletions that free space on a full
+// disk wait for the turn meanwhile.
+const claimWait = 10 * time.Second
+
+// writeTerm writes a term above all others to the claim. Afterwards s has this term, even if writeTerm fails,
+// because the claim may have it then.
+func (s *Shard) writeTerm(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, claimWait)
+	defer cancel()
 	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
 	if err != nil {
 		return err
 	}
-	term := store.FirstTerm
+	term := max(store.FirstTerm, s.term)
 	for _, c := range claims {
 		term = max(term, c.Sealing+1)
 	}
-	if err := s.shardJournal.SetSealing(ctx, term); err != nil {
-		return err
-	}
 	s.term = term
-	return nil
+	return s.shardJournal.SetSealing(ctx, term)
+}
+
+// leadWait is how long a deletion waits until the engine leads, at most.
+const leadWait = claimWait + formerWait
+
+// errClaiming means that the engine does not lead yet.
+var errClaiming = errors.New("the engine is still taking over the sealing of the shard; try again in some seconds")
+
+// waitToLead waits until the engine leads, for at most leadWait.
+func (s *Shard) waitToLead(ctx context.Context) error {
+	late := time.NewTimer(leadWait)
+	defer late.Stop()
+	select {
+	case <-s.leads:
+		return nil
+	case <-late.C:
+		return errClaiming
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 const (

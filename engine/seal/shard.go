@@ -123,6 +123,7 @@ type Shard struct {
 	clock        *clock.Clock
 	shardJournal *journal.ShardJournal
 	turn         chan struct{} // of capacity 1: its holder may use the fields up to vacantSince
+	leads        chan struct{} // closed by claimTerm when the claim has the term
 
 	writer    store.WriterID // of the blocks; no other sealer ever uses this ID
 	n         uint32         // the highest block number of the series that were forgotten
@@ -177,7 +178,7 @@ type life struct {
 // NewShard returns the sealer of a shard journal's shard.
 func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	s := &Shard{
-		cfg: cfg, clock: cfg.Clock, shardJournal: shardJournal, turn: make(chan struct{}, 1), writer: store.NewWriter(),
+		cfg: cfg, clock: cfg.Clock, shardJournal: shardJournal, turn: make(chan struct{}, 1), leads: make(chan struct{}), writer: store.NewWriter(),
 		series: map[string]*series{}, watched: map[store.WriterID]life{}, held: map[store.WriterID][]heldRows{},
 	}
 	if s.clock == nil {

@@ -40,8 +40,12 @@ func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 }
 
 // Delete makes a checkpoint, and then deletes all stored rows of PVs. The last samples of
-// these PVs must already be durable.
+// these PVs must already be durable. Delete first waits until the engine leads: otherwise its checkpoint
+// would write tiles beside those of another leader. It fails if that takes long.
 func (s *Shard) Delete(ctx context.Context, pvs []string) error {
+	if err := s.waitToLead(ctx); err != nil {
+		return err
+	}
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()

@@ -1,0 +1,51 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/testclock"
+)
+
+// TestDeletionsWhileAClaimHangs lets the write of a claim with a new term hang, as a journal does that cannot
+// write its rows to a full disk. The disk guard must be able to delete blocks meanwhile. The deletion of a PV
+// needs a leader: it must fail after some time, and succeed once the engine leads.
+func TestDeletionsWhileAClaimHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1)
+		m.leading = true
+		g := m.launch()
+		g.shard = NewShard(g.shardJournal, g.shard.cfg)
+		ctx, stop := context.WithCancel(t.Context())
+		proceed := make(chan struct{})
+		_ = m.st.with(func() { m.st.claimed = func() { <-proceed } })
+		var leading sync.WaitGroup
+		leading.Go(func() { g.shard.Run(ctx) })
+		synctest.Wait()
+
+		now := time.Now()
+		old := store.Channel{PV: "B", Starts: []store.Bucket{store.Day.Of(now.Add(-240 * time.Hour).UnixNano())}}
+		limited, done := context.WithTimeout(t.Context(), 2*claimWait)
+		defer done()
+		if _, _, err := g.shard.DropBefore(limited, old, math.MinInt64, now.Add(-48*time.Hour).UnixNano()); err != nil {
+			t.Errorf("after %v, the disk guard gets %v", time.Since(now), err)
+		}
+		now = time.Now()
+		if err := g.shard.Delete(t.Context(), []string{"B"}); !errors.Is(err, errClaiming) || time.Since(now) != leadWait {
+			t.Errorf("after %v, the deletion of a PV returns %v", time.Since(now), err)
+		}
+		close(proceed)
+		testclock.Advance(2 * claimWait)
+		if err := g.shard.Delete(t.Context(), []string{"B"}); err != nil {
+			t.Errorf("once the engine leads, the deletion of a PV returns %v", err)
+		}
+		stop()
+		leading.Wait()
+	})
+}
