@@ -15,13 +15,15 @@ import (
 // errSuperseded means that another engine seals the shard from now on.
 var errSuperseded = tiling.ErrSuperseded
 
-// becomeLeader writes a term above all others to the claim. It returns false if ctx ended
-// first.
+// becomeLeader writes a term above all others to the claim, and waits for the former leader. It returns false
+// if ctx ended before the claim had the term.
 func (s *Shard) becomeLeader(ctx context.Context) bool {
 	return s.waitForClaim(ctx) && s.retry(ctx, "taking over the sealing", func() error { return s.claimTerm(ctx) }) == nil
 }
 
-// claimTerm writes the new term to the claim while it holds the shard's turn.
+// claimTerm writes the new term to the claim and waits for the former leader, while it holds the shard's
+// turn. Whatever waits for the turn must not come in between: the former leader may still write tiles then,
+// and it does not know writers that came later. Their rows must not be sealed yet.
 func (s *Shard) claimTerm(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -32,6 +34,7 @@ func (s *Shard) claimTerm(ctx context.Context) error {
 	if err := s.writeTerm(ctx); err != nil {
 		return err
 	}
+	s.waitForFormer(ctx)
 	close(s.leads)
 	return nil
 }
@@ -84,19 +87,13 @@ const (
 	formerEvery = 500 * time.Millisecond
 )
 
-// waitForFormer waits until no other engine may still work as the leader, or until formerWait is over. It
-// holds the shard's turn. A former leader in the middle of a pass does not know writers that came later.
-// If this engine sealed their rows at once, the former leader could still write bins without their
+// waitForFormer waits until no other engine may still work as the leader, or until formerWait is over. The
+// caller holds the shard's turn. A former leader in the middle of a pass does not know writers that came
+// later. If this engine sealed their rows at once, the former leader could still write bins without their
 // samples. After formerWait it no longer can: see checkClaims.
 func (s *Shard) waitForFormer(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, formerWait)
 	defer cancel()
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return
-	}
 	tick := time.NewTicker(formerEvery)
 	defer tick.Stop()
 	for {

@@ -217,7 +217,6 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 	defer wg.Wait()
 	defer stop()
 	last, checked := time.Now().Add(-rand.N(s.cfg.Every)), time.Now() // spreads the checkpoints of an engine's shards
-	s.waitForFormer(ctx)
 	s.checkpoint(ctx, s.adoptEnded)
 	tick := time.NewTicker(min(time.Second, s.cfg.Every))
 	defer tick.Stop()

@@ -49,3 +49,45 @@ func TestDeletionsWhileAClaimHangs(t *testing.T) {
 		leading.Wait()
 	})
 }
+
+// TestADeletionWaitsForTheFormerLeader deletes a PV while a new leader writes its term and the former leader is
+// in the middle of a pass. The deletion seals all rows, so it must wait too: the former leader still writes
+// tiles, and does not know the writer that came last.
+func TestADeletionWaitsForTheFormerLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1, simLevels...)
+		ctx, stop := context.WithCancel(t.Context())
+		var leading sync.WaitGroup
+		deleted := make(chan error, 1)
+		_, next, err := m.passOn(func(next *simEngine) {
+			next.shard = NewShard(next.shardJournal, next.shard.cfg)
+			leading.Go(func() { deleted <- next.shard.Delete(ctx, []string{"B"}) })
+			leading.Go(func() { next.shard.Run(ctx) })
+			testclock.Advance(claimsAge / 2)
+		})
+		if err != nil {
+			t.Errorf("the checkpoint of the former leader returns %v", err)
+		}
+		before, _ := m.samplesInBlocks("A")
+		testclock.Advance(formerWait - 2*claimsAge)
+		select {
+		case <-next.shard.leads:
+			t.Error("deletions may begin before the former leader stepped down")
+		default:
+		}
+		if n, _ := m.samplesInBlocks("A"); n != before || len(deleted) > 0 {
+			t.Errorf("%d samples are sealed before the former leader stepped down; deletions that ended: %d", n-before, len(deleted))
+		}
+		testclock.Advance(3 * claimsAge)
+		if len(deleted) != 1 {
+			t.Fatal("the deletion has not ended")
+		}
+		if err := <-deleted; err != nil {
+			t.Errorf("the deletion returns %v", err)
+		}
+		m.verifyAll()
+		stop()
+		leading.Wait()
+		m.sealer = next
+	})
+}
