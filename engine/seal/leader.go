@@ -3,17 +3,11 @@ package seal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/engine/tiling"
 )
-
-// errSuperseded means that another engine seals the shard from now on.
-var errSuperseded = tiling.ErrSuperseded
 
 // becomeLeader writes a term above all others to the claim, and waits for the former leader. It returns false
 // if ctx ended before the claim had the term.
@@ -109,48 +103,6 @@ func (s *Shard) waitForFormer(ctx context.Context) {
 	}
 }
 
-// claimsAge is how old the claims may be, at most, when tiles are written.
-const claimsAge = 2 * time.Second
-
-// claimsCheck knows when the claims were last read and showed no other leader. Any goroutine may use it.
-type claimsCheck struct {
-	mu sync.Mutex
-	at time.Time // when that read began
-}
-
-func (c *claimsCheck) note(at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = at
-}
-
-// checkClaims returns errSuperseded if the claims show that another engine leads. It reads them again if the
-// last read is older than claimsAge. An engine that does not lead need not check: the leader knows from its
-// claim that it assists.
-func (s *Shard) checkClaims(ctx context.Context) error {
-	if s.term < store.FirstTerm {
-		return nil
-	}
-	s.checked.mu.Lock()
-	defer s.checked.mu.Unlock()
-	if s.superseded.Load() {
-		return errSuperseded
-	}
-	begun := time.Now()
-	if begun.Sub(s.checked.at) < claimsAge {
-		return nil
-	}
-	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
-	if err != nil {
-		return fmt.Errorf("checking whether another engine leads: %w", err)
-	}
-	if err := s.checkLeader(claims); err != nil {
-		return err
-	}
-	s.checked.at = begun
-	return nil
-}
-
 // becomeFollower writes to the claim that the engine follows. It returns false if ctx ended
 // first.
 func (s *Shard) becomeFollower(ctx context.Context) bool {
@@ -166,26 +118,6 @@ func (s *Shard) waitForClaim(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// checkLeader returns errSuperseded if another engine leads. Only a leader can be superseded.
-func (s *Shard) checkLeader(claims []store.Claim) error {
-	if s.term < store.FirstTerm {
-		return nil
-	}
-	for _, c := range claims {
-		if c.Writer != s.shardJournal.Writer() && !c.Closed && supersedes(&c, s.term, s.shardJournal.Writer()) {
-			s.superseded.Store(true)
-			return fmt.Errorf("%w: writer %v, in term %d", errSuperseded, c.Writer, c.Sealing)
-		}
-	}
-	return nil
-}
-
-// supersedes reports whether the writer of claim c leads instead of writer w with the given
-// term.
-func supersedes(c *store.Claim, term store.Term, w store.WriterID) bool {
-	return c.Sealing > term || c.Sealing == term && string(c.Writer[:]) > string(w[:])
 }
 
 // Follow releases the samples of the shard journal that another engine has sealed. It returns
