@@ -140,6 +140,7 @@ type Shard struct {
 	refused   refusals
 	held      map[store.WriterID][]heldRows
 	importing bool // the samples are those of an Importer
+	ended     bool // Run has ended, so nothing may count as memory any longer
 	// vacantSince is when the shard was first seen without a leader. It is zero if the shard
 	// has a leader.
 	vacantSince time.Time
@@ -209,6 +210,7 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 		s.turn <- struct{}{} // a deletion may be under way
 		s.blocks.Stop()
 		s.dropOpen()
+		s.ended = true
 		<-s.turn
 	}()
 	preserving, stop := context.WithCancel(ctx)

@@ -91,3 +91,27 @@ func TestADeletionWaitsForTheFormerLeader(t *testing.T) {
 		m.sealer = next
 	})
 }
+
+// TestASealerThatHasEndedDeletesNothing deletes a PV after Run has ended. The deletion must not make a
+// checkpoint: nobody would count the open blocks out of the memory again.
+func TestASealerThatHasEndedDeletesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1)
+		m.leading = true
+		g := m.launch()
+		g.shard = NewShard(g.shardJournal, g.shard.cfg)
+		ctx, stop := context.WithCancel(t.Context())
+		var leading sync.WaitGroup
+		leading.Go(func() { g.shard.Run(ctx) })
+		testclock.Advance(time.Minute)
+		stop()
+		leading.Wait()
+		m.put("A", m.some("A", time.Minute, 100), g)
+		if err := g.shard.Delete(t.Context(), []string{"B"}); !errors.Is(err, errEnded) {
+			t.Errorf("the deletion returns %v", err)
+		}
+		if n := g.shard.cfg.open.Load(); n != 0 {
+			t.Errorf("%d bytes of open blocks count as memory", n)
+		}
+	})
+}
