@@ -99,6 +99,7 @@ type Config struct {
 
 	found Damage
 	open  atomic.Int64 // bytes of open blocks of all shards
+	sets  atomic.Int64 // bytes of the sets of late PVs that held rows of all shards wait for
 }
 
 // Found returns the damage that the sealers of the engine found.
@@ -139,6 +140,7 @@ type Shard struct {
 	damage    damage
 	refused   refusals
 	held      map[store.WriterID][]heldRows
+	heldSets  int64 // bytes of the sets of late PVs in held that count as memory
 	importing bool // the samples are those of an Importer
 	ended     bool // Run has ended, so nothing may count as memory any longer
 	// vacantSince is when the shard was first seen without a leader. It is zero if the shard
@@ -210,6 +212,7 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 		s.turn <- struct{}{} // a deletion may be under way
 		s.blocks.Stop()
 		s.dropOpen()
+		s.dropHeld()
 		s.ended = true
 		<-s.turn
 	}()
