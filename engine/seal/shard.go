@@ -141,8 +141,8 @@ type Shard struct {
 	refused   refusals
 	held      map[store.WriterID][]heldRows
 	heldSets  int64 // bytes of the sets of late PVs in held that count as memory
-	importing bool // the samples are those of an Importer
-	ended     bool // Run has ended, so nothing may count as memory any longer
+	importing bool  // the samples are those of an Importer
+	ended     bool  // Run has ended, so nothing may count as memory any longer
 	// vacantSince is when the shard was first seen without a leader. It is zero if the shard
 	// has a leader.
 	vacantSince time.Time
