@@ -111,3 +111,23 @@ func TestAnEndedSealerHoldsNoMemory(t *testing.T) {
 		}
 	})
 }
+
+// TestCorrectedPVsTakeNoMemory refuses the tiles of one PV. The rows wait for it, and only this PV counts as memory.
+func TestCorrectedPVsTakeNoMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage(t, 0, 0)
+		o.refusing(o.pvs[0], false)
+		o.sendRows(1, o.pvs...)
+		o.seal(1)
+		sets := &o.sealer.shard.cfg.sets
+		if n := sets.Load(); n != lateBytes {
+			t.Errorf("%d bytes count as sets while one PV waits, want %d", n, lateBytes)
+		}
+		o.refusing("", false)
+		testclock.Advance(2 * time.Minute)
+		o.seal(1)
+		if n := sets.Load(); n != 0 {
+			t.Errorf("%d bytes count as sets when no PV waits", n)
+		}
+	})
+}
