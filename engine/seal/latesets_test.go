@@ -131,3 +131,23 @@ func TestCorrectedPVsTakeNoMemory(t *testing.T) {
 		}
 	})
 }
+
+// TestReleasedRowsAreNotLost releases the rows of a dead writer in the pass that reads them. They must not count as
+// rows that have expired, and the claim of the writer must go.
+func TestReleasedRowsAreNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage(t, time.Hour, 2*time.Hour)
+		losses := o.sealer.collectLosses()
+		w := o.sendRows(1, o.pvs...)
+		_ = o.st.with(func() {
+			c := o.st.claims[w]
+			c.Closed = false
+			o.st.claims[w] = c
+		})
+		o.sealer.shard.cfg.sets.Add(1 << 30)
+		o.seal(20)
+		if o.hasClaim(w) || len(*losses) > 0 {
+			t.Errorf("the claim of the writer exists: %v; losses are reported: %+v", o.hasClaim(w), *losses)
+		}
+	})
+}
