@@ -219,3 +219,30 @@ func TestLong_TheOldestGoesFirst(t *testing.T) {
 		}
 	})
 }
+
+// TestYoungSamplesAreNotDeleted fills an archive far beyond its limit. The disk guard must delete old samples, but
+// none that is younger than DiskKeep.
+func TestYoungSamplesAreNotDeleted(t *testing.T) {
+	const sent, keep = 8 * 24, 5 * days
+	retention := store.Retention{Raw: store.Keep90d}
+	inEra(t, retention, func(t *testing.T, e *era) {
+		c := &crowded{era: e, keep: retention}
+		begun := time.Now()
+		for n := range sent {
+			c.sendTo("A", begun.Add(-time.Duration(sent-n)*time.Hour), float64(n))
+		}
+		testclock.Advance(time.Hour)
+		c.st.size, c.young = c.rawBytes, keep
+		c.restart(1, "A")
+		c.awaitReason(guard.NothingLeft)
+		young := 0
+		for n := range sent {
+			if time.Since(begun.Add(-time.Duration(sent-n)*time.Hour)) < keep {
+				young++
+			}
+		}
+		if left := len(c.readAll("A", 80*days)); left < young || left == sent || young == 0 {
+			t.Errorf("%d of %d samples are left, and %d are younger than %v", left, sent, young, keep)
+		}
+	})
+}

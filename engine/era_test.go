@@ -66,8 +66,9 @@ type era struct {
 	*life
 	t     *testing.T
 	st    *claimOnceStore
-	limit int64        // DiskLimit of the next engine
-	clock *clock.Clock // of the next engine, compared with a store whose clocks are right; may be nil
+	limit int64         // DiskLimit of the next engine
+	young time.Duration // DiskKeep of the next engine
+	clock *clock.Clock  // of the next engine, compared with a store whose clocks are right; may be nil
 	// silent is true while the store does not tell its time; it is set with clock.
 	silent *atomic.Bool
 }
@@ -99,7 +100,7 @@ func (e *era) begin(keep store.Retention) {
 		st = timed{st, e.silent}
 	}
 	l := &life{source: source, Engine: New(Options{
-		Store: st, Clock: e.clock, Sources: capture.Sources{source}, Shards: 4, Flush: time.Minute, Checkpoint: 15 * time.Minute, Exclusive: true, DiskLimit: e.limit,
+		Store: st, Clock: e.clock, Sources: capture.Sources{source}, Shards: 4, Flush: time.Minute, Checkpoint: 15 * time.Minute, Exclusive: true, DiskLimit: e.limit, DiskKeep: e.young,
 		Log: slog.New(slog.NewTextHandler(e.t.Output(), nil)),
 	})}
 	l.reader = &query.Reader{Store: e.st, Recent: l, Shards: 4}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // TestErrorsNameTheWrongFlag checks that each error about a flag names the flag.
@@ -68,6 +71,31 @@ func TestMarksAreReadable(t *testing.T) {
 	} {
 		if got := c.mark.String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestDiskGuardFlags checks the flags that limit what the disk guard deletes.
+func TestDiskGuardFlags(t *testing.T) {
+	for _, c := range []struct {
+		flags    []string
+		keep     time.Duration
+		warnOnly bool
+		wrong    string
+	}{
+		{nil, 24 * time.Hour, false, ""},
+		{[]string{"--disk-keep=30d", "--disk-warn-only"}, 30 * 24 * time.Hour, true, ""},
+		{[]string{"--disk-keep=12h"}, 12 * time.Hour, false, "--disk-keep: 12h is less than 1d"},
+	} {
+		var o pipelineOptions
+		f := pflag.NewFlagSet("varve", pflag.ContinueOnError)
+		o.add(f)
+		if err := f.Parse(append(c.flags, "--data="+t.TempDir())); err != nil {
+			t.Fatal(err)
+		}
+		err := o.check()
+		if o.diskKeep.duration() != c.keep || o.diskWarnOnly != c.warnOnly || (err == nil) != (c.wrong == "") || err != nil && err.Error() != c.wrong {
+			t.Errorf("%v: samples of the last %v stay, warn only: %v, error: %v", c.flags, o.diskKeep.duration(), o.diskWarnOnly, err)
 		}
 	}
 }

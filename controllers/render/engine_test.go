@@ -2,6 +2,7 @@ package render
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -118,4 +119,29 @@ func variable(d *appsv1.Deployment, name string) string {
 		}
 	}
 	return ""
+}
+
+// TestDiskGuardSettingsReachEngines checks that engines get the minimum age of the samples that the disk guard may
+// delete.
+func TestDiskGuardSettingsReachEngines(t *testing.T) {
+	a := inCassandra("lab", "main")
+	for _, c := range []struct {
+		guard *v1alpha1.DiskGuardSpec
+		want  []string
+	}{
+		{nil, nil},
+		{&v1alpha1.DiskGuardSpec{Action: v1alpha1.DiskGuardDelete, KeepAtLeast: "30d"}, []string{"--disk-keep=30d", "--disk-warn-only=false"}},
+		{&v1alpha1.DiskGuardSpec{Action: v1alpha1.DiskGuardWarn}, []string{"--disk-keep=1d", "--disk-warn-only=true"}},
+	} {
+		a.Spec.Storage.DiskGuard = c.guard
+		var got []string
+		for _, arg := range engines(t, a).Spec.Template.Spec.Containers[0].Args {
+			if strings.HasPrefix(arg, "--disk-") {
+				got = append(got, arg)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v, want %v", c.guard, got, c.want)
+		}
+	}
 }

@@ -272,3 +272,30 @@ func TestShardsOfRedundancyAreWaitedFor(t *testing.T) {
 		t.Errorf("the cutoff stays at %v, although all shards follow", f)
 	}
 }
+
+// TestSamplesThatMustBeKeptStay lets the archive exceed its limit by far. The guard must delete all samples that
+// are older than the minimum age, none that is younger, and say why it does not continue.
+func TestSamplesThatMustBeKeptStay(t *testing.T) {
+	const keep = 30 * dayLong
+	d := newSizedArchive(t)
+	g := d.guard(perDay, 0, 1, 2)
+	g.cfg.Limits.Youngest = keep
+	st := d.check(g)
+	for checks := 0; st.Reason != NothingLeft; checks++ {
+		if st = d.check(g); checks > 1000 {
+			t.Fatalf("after %d checks: %+v", checks, st)
+		}
+	}
+	youngest := time.Now().Add(-keep)
+	for i, left := range d.days {
+		switch b := store.Bucket(i); {
+		case b.End() > youngest.UnixNano() && left != perDay:
+			t.Errorf("%d of %d bytes are left of the day that begins at %v", left, perDay, time.Unix(0, b.Start()))
+		case b.End() < youngest.Add(-dayLong).UnixNano() && left > shards:
+			t.Errorf("%d bytes are left of the day that begins at %v", left, time.Unix(0, b.Start()))
+		}
+	}
+	if f := d.cutoff(); f.Before > youngest.UnixNano() || !strings.Contains(st.Message, keep.String()) {
+		t.Errorf("the cutoff is %v, and the status is %+v", time.Unix(0, f.Before), st)
+	}
+}

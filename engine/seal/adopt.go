@@ -104,6 +104,7 @@ func (s *Shard) isLiveLeader(c store.Claim) bool {
 // adoptWriter seals the unsealed rows of a writer. It drops the claim of a writer that has ended,
 // together with its rows, unless keep is set.
 func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead, keep bool) error {
+	c.Sealed = max(c.Sealed, s.positions.sealed[c.Writer]) // limitHeld may have raised it in this pass
 	got, err := s.adoptRows(ctx, c, math.MaxUint64)
 	if !c.Closed { // its engine may hold the samples in memory; or no more of them will come
 		s.tiles.Hurry(slices.Collect(maps.Keys(got.late)))
@@ -239,6 +240,7 @@ func (s *Shard) unwatchGone(claims []store.Claim) {
 	maps.DeleteFunc(s.watched, func(w store.WriterID, _ life) bool { return gone(w) })
 	maps.DeleteFunc(s.refused.writers, func(w store.WriterID, _ *partlySealed) bool { return gone(w) })
 	maps.DeleteFunc(s.held, func(w store.WriterID, _ []heldRows) bool { return gone(w) })
+	s.countHeld()
 }
 
 // isSilent reports whether a writer has given no sign of life for Config.Silence.

@@ -157,3 +157,54 @@ func TestANewLeaderWaitsForTheFormerOne(t *testing.T) {
 		})
 	}
 }
+
+// TestASlowReadOfTheClaimsIsRepeated lets another engine take over while the leader reads the claims, which
+// takes long. The claims that it reads do not show this, so it must read them again.
+func TestASlowReadOfTheClaimsIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1)
+		m.leading = true
+		former, next := m.launch(), m.launch()
+		testclock.Advance(time.Minute)
+		m.st.looked = func() {
+			testclock.Advance(claimsAge)
+			m.lead(next)
+		}
+		if err := former.shard.checkClaims(t.Context()); !errors.Is(err, errSuperseded) {
+			t.Errorf("the former leader finds %v", err)
+		}
+		m.sealer = next
+	})
+}
+
+// TestSlowReadsOfTheClaimsAreLimited lets each read of the claims take long. The leader must not write tiles
+// then. It must find this out after a few reads, and not by reading again for each PV.
+func TestSlowReadsOfTheClaimsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1)
+		m.leading = true
+		g := m.launch()
+		testclock.Advance(time.Minute)
+		reads := 0
+		var slow func()
+		slow = func() {
+			testclock.Advance(claimsAge)
+			reads++
+			m.st.looked = slow
+		}
+		m.st.looked = slow
+		for range 1000 {
+			if err := g.shard.checkClaims(t.Context()); !errors.Is(err, errSlowClaims) {
+				t.Fatalf("after %d slow reads the leader finds %v", reads, err)
+			}
+		}
+		if reads != claimsReads {
+			t.Errorf("the claims were read %d times, want %d", reads, claimsReads)
+		}
+		m.st.looked = nil
+		testclock.Advance(claimsAge)
+		if err := g.shard.checkClaims(t.Context()); err != nil {
+			t.Errorf("after a fast read the leader finds %v", err)
+		}
+	})
+}

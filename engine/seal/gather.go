@@ -92,6 +92,13 @@ func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) e
 	}
 	if s.heldTo(c.Writer) > 0 || g.late.wait(s.tiles) {
 		s.hold(c.Writer, heldRows{to: to, late: g.late, bytes: size})
+		held := s.heldTo(c.Writer)
+		if err := s.limitHeld(ctx); err != nil {
+			return err
+		}
+		if s.heldTo(c.Writer) == 0 { // limitHeld has released the rows
+			g.sealed = held
+		}
 	} else {
 		if err := s.raise(ctx, c.Writer, to); err != nil {
 			return err

@@ -49,7 +49,7 @@ func (c *Config) withoutState() *Config {
 	}
 }
 
-// ErrRefused means that the store has refused samples for a minute.
+// ErrRefused means that the store has refused samples for a minute, or that its disk is full.
 var ErrRefused = errors.New("the store refuses the samples")
 
 // ErrRollups means that the archive has rollups of the PV, which an import does not bring up to date.

@@ -19,6 +19,11 @@ const (
 	heldLimit = 32 << 20
 	// maxHeld bounds the number of held rows of a writer that are known one by one.
 	maxHeld = 16
+	// lateBytes is about the memory that a PV in a set of late samples takes: its entry in the map, without
+	// the name, which other maps share.
+	lateBytes = 45
+	// setsShare is the part of the memory limit that the sets of all shards may take, as 1/setsShare.
+	setsShare = 16
 )
 
 // heldRows are rows of a writer after its sealed position. All their samples are in blocks, but
@@ -60,6 +65,8 @@ func (l lateSamples) with(other lateSamples) lateSamples {
 // hold notes that rows of a writer up to a position are in blocks, and which late samples the tiles
 // lack.
 func (s *Shard) hold(w store.WriterID, h heldRows) {
+	before := sizeOfSets(s.held[w])
+	defer func() { s.countSets(sizeOfSets(s.held[w]) - before) }()
 	rows := s.held[w]
 	n := len(rows)
 	if n > 0 && h.to <= rows[n-1].to { // samples that the store refused before: they may be in the first rows
@@ -144,7 +151,11 @@ func (s *Shard) heldBytes() (n int) {
 // releaseHeld raises the sealed position of each writer up to the first rows whose late samples some
 // tiles lack.
 func (s *Shard) releaseHeld(ctx context.Context) error {
+	defer s.countHeld()
 	for w, rows := range s.held {
+		for i := range rows { // a PV whose tiles are corrected takes no memory any longer
+			maps.DeleteFunc(rows[i].late, func(pv string, n uint64) bool { return s.tiles.LateNumber(pv) != n })
+		}
 		n := slices.IndexFunc(rows, func(h heldRows) bool { return h.late.wait(s.tiles) })
 		if n < 0 {
 			n = len(rows)

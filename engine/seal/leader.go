@@ -2,26 +2,22 @@ package seal
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/engine/tiling"
 )
 
-// errSuperseded means that another engine seals the shard from now on.
-var errSuperseded = tiling.ErrSuperseded
-
-// becomeLeader writes a term above all others to the claim. It returns false if ctx ended
-// first.
+// becomeLeader writes a term above all others to the claim, and waits for the former leader. It returns false
+// if ctx ended before the claim had the term.
 func (s *Shard) becomeLeader(ctx context.Context) bool {
 	return s.waitForClaim(ctx) && s.retry(ctx, "taking over the sealing", func() error { return s.claimTerm(ctx) }) == nil
 }
 
-// claimTerm writes the new term to the claim while it holds the shard's turn. A deletion may
-// begin as soon as the claim has the term, and must find the term in this Shard too.
+// claimTerm writes the new term to the claim and waits for the former leader, while it holds the shard's
+// turn. Whatever waits for the turn must not come in between: the former leader may still write tiles then,
+// and it does not know writers that came later. Their rows must not be sealed yet.
 func (s *Shard) claimTerm(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -29,19 +25,53 @@ func (s *Shard) claimTerm(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if err := s.writeTerm(ctx); err != nil {
+		return err
+	}
+	s.waitForFormer(ctx)
+	close(s.leads)
+	return nil
+}
+
+// claimWait is how long one try to write a term to the claim may take. Deletions that free space on a full
+// disk wait for the turn meanwhile.
+const claimWait = 10 * time.Second
+
+// writeTerm writes a term above all others to the claim. Afterwards s has this term, even if writeTerm fails,
+// because the claim may have it then.
+func (s *Shard) writeTerm(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, claimWait)
+	defer cancel()
 	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
 	if err != nil {
 		return err
 	}
-	term := store.FirstTerm
+	term := max(store.FirstTerm, s.term)
 	for _, c := range claims {
 		term = max(term, c.Sealing+1)
 	}
-	if err := s.shardJournal.SetSealing(ctx, term); err != nil {
-		return err
-	}
 	s.term = term
-	return nil
+	return s.shardJournal.SetSealing(ctx, term)
+}
+
+// leadWait is how long a deletion waits until the engine leads, at most.
+const leadWait = claimWait + formerWait
+
+// errClaiming means that the engine does not lead yet.
+var errClaiming = errors.New("the engine is still taking over the sealing of the shard; try again in some seconds")
+
+// waitToLead waits until the engine leads, for at most leadWait.
+func (s *Shard) waitToLead(ctx context.Context) error {
+	late := time.NewTimer(leadWait)
+	defer late.Stop()
+	select {
+	case <-s.leads:
+		return nil
+	case <-late.C:
+		return errClaiming
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 const (
@@ -51,19 +81,13 @@ const (
 	formerEvery = 500 * time.Millisecond
 )
 
-// waitForFormer waits until no other engine may still work as the leader, or until formerWait is over. It
-// holds the shard's turn. A former leader in the middle of a pass does not know writers that came later.
-// If this engine sealed their rows at once, the former leader could still write bins without their
+// waitForFormer waits until no other engine may still work as the leader, or until formerWait is over. The
+// caller holds the shard's turn. A former leader in the middle of a pass does not know writers that came
+// later. If this engine sealed their rows at once, the former leader could still write bins without their
 // samples. After formerWait it no longer can: see checkClaims.
 func (s *Shard) waitForFormer(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, formerWait)
 	defer cancel()
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return
-	}
 	tick := time.NewTicker(formerEvery)
 	defer tick.Stop()
 	for {
@@ -77,48 +101,6 @@ func (s *Shard) waitForFormer(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// claimsAge is how old the claims may be, at most, when tiles are written.
-const claimsAge = 2 * time.Second
-
-// claimsCheck knows when the claims were last read and showed no other leader. Any goroutine may use it.
-type claimsCheck struct {
-	mu sync.Mutex
-	at time.Time // when that read began
-}
-
-func (c *claimsCheck) note(at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = at
-}
-
-// checkClaims returns errSuperseded if the claims show that another engine leads. It reads them again if the
-// last read is older than claimsAge. An engine that does not lead need not check: the leader knows from its
-// claim that it assists.
-func (s *Shard) checkClaims(ctx context.Context) error {
-	if s.term < store.FirstTerm {
-		return nil
-	}
-	s.checked.mu.Lock()
-	defer s.checked.mu.Unlock()
-	if s.superseded.Load() {
-		return errSuperseded
-	}
-	begun := time.Now()
-	if begun.Sub(s.checked.at) < claimsAge {
-		return nil
-	}
-	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
-	if err != nil {
-		return fmt.Errorf("checking whether another engine leads: %w", err)
-	}
-	if err := s.checkLeader(claims); err != nil {
-		return err
-	}
-	s.checked.at = begun
-	return nil
 }
 
 // becomeFollower writes to the claim that the engine follows. It returns false if ctx ended
@@ -136,26 +118,6 @@ func (s *Shard) waitForClaim(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// checkLeader returns errSuperseded if another engine leads. Only a leader can be superseded.
-func (s *Shard) checkLeader(claims []store.Claim) error {
-	if s.term < store.FirstTerm {
-		return nil
-	}
-	for _, c := range claims {
-		if c.Writer != s.shardJournal.Writer() && !c.Closed && supersedes(&c, s.term, s.shardJournal.Writer()) {
-			s.superseded.Store(true)
-			return fmt.Errorf("%w: writer %v, in term %d", errSuperseded, c.Writer, c.Sealing)
-		}
-	}
-	return nil
-}
-
-// supersedes reports whether the writer of claim c leads instead of writer w with the given
-// term.
-func supersedes(c *store.Claim, term store.Term, w store.WriterID) bool {
-	return c.Sealing > term || c.Sealing == term && string(c.Writer[:]) > string(w[:])
 }
 
 // Follow releases the samples of the shard journal that another engine has sealed. It returns

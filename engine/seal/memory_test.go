@@ -23,6 +23,7 @@ type memory struct {
 	rollups     map[rollupKey]store.Rollup
 	rolling     func() // called once, before tiles are written
 	looked      func() // called once, after claims are read
+	claimed     func() // called once, before the next claim is stored
 	scanned     func() // called once, after blocks are read
 	ttl         time.Duration
 	refuse      func(b *store.Block) error // returns why a block is not written, if it is not nil
@@ -72,6 +73,13 @@ func (m *memory) Tiers(context.Context) (tiers []store.Tier, err error) {
 }
 
 func (m *memory) PutClaim(_ context.Context, c store.Claim) error {
+	var claimed func()
+	m.mu.Lock()
+	claimed, m.claimed = m.claimed, nil
+	m.mu.Unlock()
+	if claimed != nil {
+		claimed()
+	}
 	return m.with(func() {
 		if c.Writer == m.lost {
 			return
@@ -110,6 +118,11 @@ func (m *memory) DropClaim(_ context.Context, c store.Claim) error {
 			m.journal[c.Writer] = slices.DeleteFunc(m.journal[c.Writer], func(r store.JournalRow) bool { return r.At <= c.Sealed })
 		}
 	})
+}
+
+// Delete deletes the directory entry of a PV. Tests delete PVs without samples.
+func (m *memory) Delete(_ context.Context, pv string) error {
+	return m.with(func() { delete(m.channels, pv) })
 }
 
 func (m *memory) JournalTTL(context.Context) (time.Duration, error) { return m.ttl, nil }

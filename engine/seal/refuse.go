@@ -40,8 +40,10 @@ type partlySealed struct {
 }
 
 // eachPV calls f once for each PV of parts, several at a time, and again for the PVs for which it
-// failed, until patience ends. If the store refused a PV before, f gets one chance. eachPV returns
-// the parts of the PVs for which f succeeded. It fails only if ctx ends, or if another engine leads.
+// failed, until patience ends. f gets one chance if the store refused the PV before, or if the disk is
+// full: otherwise the other PVs, and the deletions that free space, would wait for patience in each batch.
+// eachPV returns the parts of the PVs for which f succeeded. It fails only if ctx ends, or if another
+// engine leads.
 func (s *Shard) eachPV(ctx context.Context, doing string, parts []part, f func(ctx context.Context, pv string) error) ([]part, error) {
 	todo := pvsOf(parts)
 	begun := time.Now()
@@ -62,7 +64,7 @@ func (s *Shard) eachPV(ctx context.Context, doing string, parts []part, f func(c
 			"err", failed[todo[0]])
 		late := time.Since(begun) >= patience
 		for _, pv := range todo {
-			if late || s.refused.pvs[pv] {
+			if late || s.refused.pvs[pv] || errors.Is(failed[pv], store.ErrDiskFull) {
 				s.refuse(doing, pv, failed[pv])
 				parts = slices.DeleteFunc(parts, func(p part) bool { return p.pv == pv })
 			}

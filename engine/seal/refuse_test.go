@@ -3,6 +3,7 @@ package seal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -145,4 +146,37 @@ func (m *simulation) firstRowWith(w store.WriterID, pv string) store.Position {
 	}
 	m.t.Fatalf("no row of %v has samples of %s", w, pv)
 	return 0
+}
+
+// TestAFullDiskKeepsNothingWaiting fills the disk for the blocks of a PV. A checkpoint must not try for a
+// minute per batch, because deletions wait for it. The samples must be sealed when there is space again.
+func TestAFullDiskKeepsNothingWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1)
+		g := m.launch()
+		m.putRow(g, 10, "A", "B")
+		full := true
+		m.st.refuse = func(b *store.Block) error {
+			if full && b.PV == "A" {
+				return fmt.Errorf("writing blocks: %w", store.ErrDiskFull)
+			}
+			return nil
+		}
+		begun := time.Now()
+		m.checkpoint(g)
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("the checkpoint took %v", took)
+		}
+		if n, _ := m.samplesInBlocks("B"); n != 10 {
+			t.Errorf("%d samples of the other PV are in blocks, want 10", n)
+		}
+		if c := m.claim(g); c.Sealed >= m.firstRowWith(c.Writer, "A") {
+			t.Error("the row with refused samples counts as sealed")
+		}
+		full = false
+		m.checkpoint(g)
+		if n, _ := m.samplesInBlocks("A"); n != 10 {
+			t.Errorf("%d samples are in blocks once there is space, want 10", n)
+		}
+	})
 }

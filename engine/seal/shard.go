@@ -99,6 +99,7 @@ type Config struct {
 
 	found Damage
 	open  atomic.Int64 // bytes of open blocks of all shards
+	sets  atomic.Int64 // bytes of the sets of late PVs that held rows of all shards wait for
 }
 
 // Found returns the damage that the sealers of the engine found.
@@ -123,6 +124,7 @@ type Shard struct {
 	clock        *clock.Clock
 	shardJournal *journal.ShardJournal
 	turn         chan struct{} // of capacity 1: its holder may use the fields up to vacantSince
+	leads        chan struct{} // closed by claimTerm when the claim has the term
 
 	writer    store.WriterID // of the blocks; no other sealer ever uses this ID
 	n         uint32         // the highest block number of the series that were forgotten
@@ -138,7 +140,9 @@ type Shard struct {
 	damage    damage
 	refused   refusals
 	held      map[store.WriterID][]heldRows
-	importing bool // the samples are those of an Importer
+	heldSets  int64 // bytes of the sets of late PVs in held that count as memory
+	importing bool  // the samples are those of an Importer
+	ended     bool  // Run has ended, so nothing may count as memory any longer
 	// vacantSince is when the shard was first seen without a leader. It is zero if the shard
 	// has a leader.
 	vacantSince time.Time
@@ -177,7 +181,7 @@ type life struct {
 // NewShard returns the sealer of a shard journal's shard.
 func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	s := &Shard{
-		cfg: cfg, clock: cfg.Clock, shardJournal: shardJournal, turn: make(chan struct{}, 1), writer: store.NewWriter(),
+		cfg: cfg, clock: cfg.Clock, shardJournal: shardJournal, turn: make(chan struct{}, 1), leads: make(chan struct{}), writer: store.NewWriter(),
 		series: map[string]*series{}, watched: map[store.WriterID]life{}, held: map[store.WriterID][]heldRows{},
 	}
 	if s.clock == nil {
@@ -208,6 +212,8 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 		s.turn <- struct{}{} // a deletion may be under way
 		s.blocks.Stop()
 		s.dropOpen()
+		s.dropHeld()
+		s.ended = true
 		<-s.turn
 	}()
 	preserving, stop := context.WithCancel(ctx)
@@ -216,7 +222,6 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 	defer wg.Wait()
 	defer stop()
 	last, checked := time.Now().Add(-rand.N(s.cfg.Every)), time.Now() // spreads the checkpoints of an engine's shards
-	s.waitForFormer(ctx)
 	s.checkpoint(ctx, s.adoptEnded)
 	tick := time.NewTicker(min(time.Second, s.cfg.Every))
 	defer tick.Stop()

@@ -39,14 +39,24 @@ func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 	}
 }
 
+// errEnded means that Run has ended.
+var errEnded = errors.New("the engine no longer seals the shard")
+
 // Delete makes a checkpoint, and then deletes all stored rows of PVs. The last samples of
-// these PVs must already be durable.
+// these PVs must already be durable. Delete first waits until the engine leads: otherwise its checkpoint
+// would write tiles beside those of another leader. It fails if that takes long.
 func (s *Shard) Delete(ctx context.Context, pvs []string) error {
+	if err := s.waitToLead(ctx); err != nil {
+		return err
+	}
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	if s.ended {
+		return errEnded
 	}
 	if err := s.Checkpoint(ctx); err != nil {
 		return err

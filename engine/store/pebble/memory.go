@@ -11,8 +11,10 @@ import (
 
 // OpenMemory opens an empty archive in memory. Close discards the archive. OpenMemory is for
 // tests: the store never waits for a clock, so it works in a synctest bubble.
-func OpenMemory() (*Store, error) {
-	fs := vfs.NewMem()
+func OpenMemory() (*Store, error) { return openMemory(vfs.NewMem()) }
+
+// openMemory opens the archive in a file system in memory.
+func openMemory(fs vfs.FS) (*Store, error) {
 	lock, err := pebble.LockDirectory("", fs)
 	if err != nil {
 		return nil, fmt.Errorf("opening an archive in memory: %w", err)

@@ -108,6 +108,7 @@ func dbOptions(lock *pebble.Lock, log *slog.Logger) *pebble.Options {
 		// The version is fixed, so that a newer Pebble does not change files without notice.
 		FormatMajorVersion: pebble.FormatTableFormatV6,
 		Logger:             logger{log},
+		EventListener:      &pebble.EventListener{DataCorruption: logger{log}.damaged},
 		// The memtable has room for journal rows: most of them are sealed and deleted before
 		// they would be written to a sorted file. Pebble keeps some WALs of this size for
 		// reuse.

@@ -8,12 +8,14 @@ import (
 
 // Pebble ends the process if it cannot write its WAL or its list of files. The store therefore
 // refuses rows while the free space of the archive's file system is below the reserve: reserve bytes, or
-// 1/reserveShare of a smaller file system. Deletions may use most of the reserve, because they free space. The
-// rest is for files that Pebble writes in the background.
+// 1/reserveShare of a smaller file system. Deletions may use most of the reserve, because they free space. So
+// may the writes that a deletion needs: a sealer claims the shard, corrects the tiles of the PV and raises sealed
+// positions. None of these writes grows without new blocks, which are refused. The rest of the reserve is for
+// files that Pebble writes in the background.
 const (
 	reserve         = 128 << 20
 	reserveShare    = 8
-	deletionReserve = 4 // deletions leave 1/deletionReserve of the reserve
+	deletionReserve = 4 // deletions, and the writes that they need, leave 1/deletionReserve of the reserve
 )
 
 // checkRoom returns an error that wraps store.ErrDiskFull if there is no room for a batch that
@@ -25,7 +27,7 @@ func (s *Store) checkRoom(table string, size int) error {
 	}
 	least := min(reserve, u.TotalBytes/reserveShare)
 	switch table {
-	case "deletion", "cutoff", "cutoff_progress":
+	case "deletion", "cutoff", "cutoff_progress", "rollups", "claim", "sealed":
 		least /= deletionReserve
 	}
 	if u.AvailBytes >= least+uint64(size) {
