@@ -33,12 +33,29 @@
 //     Strings and structures are not numbers: Accepts refuses them where numbers are needed.
 //     Apply skips them where the type of a PV changed within the range.
 //
-// There are six differences. Samples of equal time all count, because the archive keeps
-// them all. A sample before the range never counts in the first bin, and keeps its
-// severity. caplotbinning keeps nanoseconds. loess counts time from the middle of the
-// bin; the Appliance uses seconds since 1970 and loses digits. It fits each line to the nearest
-// samples, where Commons Math may lag behind a change of the sample rate. For flyers and
-// ignoreflyers, infinite samples are flyers; the Appliance loses all samples of their bin.
+// # Differences
+//
+// These results differ from those of the Appliance (its code of August 2026):
+//
+//   - Samples of equal time all count, because the archive keeps them all.
+//   - A sample before the range never counts in the first bin, and keeps its severity. In the
+//     Appliance, some post-processors count it in the bin of its time.
+//   - Times keep fractions of seconds. The Appliance cuts them off for caplotbinning, and for the
+//     middle of a bin of firstFill and lastFill whose width is odd. linear and loess have there the
+//     value at a time half a second before the middle.
+//   - linear and loess leave out NaN, as the other statistics do. In the Appliance, a NaN beside the
+//     middle of the bin makes the result NaN.
+//   - loess counts time from the middle of the bin; the Appliance uses seconds since 1970 and loses
+//     digits. It fits each line to the nearest samples, where Commons Math may lag behind a change
+//     of the sample rate.
+//   - For flyers and ignoreflyers, infinite samples are flyers; the Appliance loses all samples of
+//     their bin.
+//   - In optimLastSample, an empty bin has the severity of the bin before it, and not of the bin after
+//     it. If a range has more points than seconds, a bin has a second; the Appliance fails.
+//   - After a gap, deadBand yields the first sample; the Appliance also yields the second one.
+//   - A name must be exact, and the number of parameters must be right. The Appliance takes every
+//     text that begins with the name of a post-processor, and ignores further parameters.
+//   - rms is not registered in the Appliance, although its source has it.
 //
 // # Cost
 //

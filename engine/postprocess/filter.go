@@ -90,17 +90,18 @@ func (f *flyers) close() error {
 
 // deadBand yields the samples that differ from the last yielded sample by more than a band, as
 // ADEL of a record does. It also yields samples whose severity differs, all samples that are
-// not finite, and the first finite sample after them.
+// not finite, the first finite sample after them, and the first sample after a gap.
 type deadBand struct {
-	out  *output
-	band float64
-	some bool            // a sample was yielded
-	last float64         // value of the sample yielded last
-	sev  sample.Severity // its severity
+	out    *output
+	band   float64
+	breaks []int64         // as in Func
+	some   bool            // a sample was yielded
+	last   float64         // value of the sample yielded last
+	sev    sample.Severity // its severity
 }
 
 func newDeadBand(f *Func, out *output, _, _ int64) processor {
-	return &deadBand{out: out, band: f.args[0]}
+	return &deadBand{out: out, band: f.args[0], breaks: f.breaks}
 }
 
 func (d *deadBand) add(r *sample.Run) error {
@@ -111,13 +112,21 @@ func (d *deadBand) add(r *sample.Run) error {
 		v, sev := number(r, i), r.Tags[i].Severity()
 		// If a value is not finite, the difference is infinite or NaN, and the sample is
 		// yielded.
-		if d.some && sev == d.sev && math.Abs(v-d.last) <= d.band {
+		if after := d.afterGap(r.Times[i]); d.some && !after && sev == d.sev && math.Abs(v-d.last) <= d.band {
 			continue
 		}
 		d.some, d.last, d.sev = true, v, sev
 		d.out.copy(r, i, i+1)
 	}
 	return nil
+}
+
+// afterGap reports whether a sample is the first one after a gap.
+func (d *deadBand) afterGap(t int64) (after bool) {
+	for len(d.breaks) > 0 && d.breaks[0] <= t {
+		d.breaks, after = d.breaks[1:], true
+	}
+	return after
 }
 
 func (*deadBand) close() error { return nil }

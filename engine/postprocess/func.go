@@ -20,6 +20,8 @@ type Func struct {
 	*definition
 	text string // as the request has it
 	args []float64
+	// breaks are times in ns, in order. deadBand yields the first sample at or after each.
+	breaks []int64
 }
 
 // definition is the part of a post-processor that its name determines.
@@ -188,6 +190,30 @@ func (f *Func) Holds() int64 {
 		return maxHeld
 	}
 	return 0
+}
+
+// Starts returns a function that returns the start of the bin of a time, both in ns since 1970, for a result of
+// the range [from, to]. It returns nil if samples of the result keep their times.
+func (f *Func) Starts(from, to int64) func(t int64) int64 {
+	if f.stat == nil && !f.fills && f.name != "caplotbinning" {
+		return nil
+	}
+	b := f.bins(from, to)
+	return func(t int64) int64 { return b.start(b.of(t)) }
+}
+
+// Mixed reports whether the result is samples, or bins if there are too many samples. The bins are arrays.
+func (f *Func) Mixed() bool { return f.stat != nil && f.stat.points }
+
+// Breaks reports whether the result depends on the gaps in which no samples arrived: see Breaking.
+func (f *Func) Breaks() bool { return f.name == "deadBand" }
+
+// Breaking returns the post-processor for samples after gaps. breaks are times in ns since 1970, in order: the
+// first sample at or after each of them is the first one after a gap.
+func (f *Func) Breaking(breaks []int64) *Func {
+	g := *f
+	g.breaks = breaks
+	return &g
 }
 
 // IsCount reports whether the post-processor is ncount.

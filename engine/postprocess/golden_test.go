@@ -195,6 +195,21 @@ func TestRangeWithoutSamplesRepeatsTheOneBeforeIt(t *testing.T) {
 	}
 }
 
+// TestDeadBandAfterGaps checks that deadBand yields the first sample after a gap, and no more.
+func TestDeadBandAfterGaps(t *testing.T) {
+	r := runOf(sample.Float64, point{1, 5, 0}, point{2, 5, 0}, point{4, 5, 0}, point{5, 5, 0}, point{9, 5, 0})
+	f := parse(t, "deadBand_1")
+	for range 2 { // the post-processor has no state
+		got := show(t, f.Breaking([]int64{base, base + 3*second, base + 6*second, base + 8*second, base + 20*second}).Apply(seq(r), base, base+to*second))
+		if want := "1:5 4:5 9:5"; got != want {
+			t.Errorf("deadBand after gaps gives %q, want %q", got, want)
+		}
+	}
+	if got := show(t, f.Apply(seq(r), base, base+to*second)); got != "1:5" {
+		t.Errorf("deadBand without gaps gives %q", got)
+	}
+}
+
 // TestBinOfNaNIsNotEmpty checks that a bin with only NaN is not empty: it has a severity, and
 // a count of 0.
 func TestBinOfNaNIsNotEmpty(t *testing.T) {

@@ -28,7 +28,8 @@ type request struct {
 	from, to int64
 }
 
-// reference applies a post-processor. It is written from the package comment, in the plainest way: it
+// reference applies a post-processor. It is written from the package comment, which was compared with the
+// documentation and the code of the Appliance, and in the plainest way: it
 // holds all samples, and looks at all of them for every bin.
 func (q *request) reference() []plain {
 	width := int64(q.arg[0]) * second

@@ -44,7 +44,8 @@ type Bins struct {
 	Stored bool
 	// All yields the bins in order of time. A bin begins at a multiple of the width, counted
 	// from 1970. The first and the last bin may extend beyond the range. Bins are wider than
-	// Width only where samples have expired and no level of rollups is fine enough. A bin is
+	// Width only where samples have expired and no level of rollups is fine enough. If the range
+	// begins within such a bin, that bin is the first. A bin is
 	// valid until the next one is requested. The sequence ends after its first error. It can
 	// be used only once.
 	All iter.Seq2[*rollup.Bin, error]
@@ -321,41 +322,4 @@ func (b *binning) compute(ctx context.Context, lo, hi int64) (err error) {
 		return err
 	}
 	return b.join.addAll(acc.Close(bins[:0], math.MaxInt64))
-}
-
-// fill finds bins in [lo, hi) in the wider levels from the k-th on. It returns the end of the
-// last bin, or hi if that is later.
-func (b *binning) fill(ctx context.Context, k int, lo, hi int64) (at int64, err error) {
-	if k == len(b.wider) {
-		return hi, b.compute(ctx, lo, hi)
-	}
-	at = lo
-	l := b.wider[k]
-	var t rollup.Tile
-	for row, err := range b.tiles(ctx, b.p.PV, l, l.Tile(max(lo, b.earliest)), l.Tile(hi-1)) {
-		if err != nil {
-			return at, err
-		}
-		if rollup.Decode(&t, &row) != nil {
-			continue
-		}
-		if since := min(t.Since, hi); since > at {
-			if at, err = b.fill(ctx, k+1, at, since); err != nil {
-				return at, err
-			}
-		}
-		for i := range t.Bins {
-			if bin := &t.Bins[i]; at <= bin.Start && bin.Start < min(hi, t.Through) {
-				if err := b.join.addWide(bin); err != nil {
-					return at, err
-				}
-				at = bin.End()
-			}
-		}
-		at = max(at, min(t.Through, hi))
-	}
-	if at < hi {
-		return b.fill(ctx, k+1, at, hi)
-	}
-	return at, nil
 }

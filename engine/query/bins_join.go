@@ -81,6 +81,13 @@ func (j *joiner) addWide(b *rollup.Bin) error {
 	return j.pass(b)
 }
 
+// begin yields a wide bin in which the range begins.
+func (j *joiner) begin(b *rollup.Bin) error {
+	j.hold(b)
+	j.done, j.lead = b.End(), false
+	return j.pass(b)
+}
+
 // fillTo extends the sum up to t by the value that the PV holds.
 func (j *joiner) fillTo(t int64) {
 	if gap := t - j.cur.End(); gap > 0 {

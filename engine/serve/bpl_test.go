@@ -66,6 +66,8 @@ func TestArchiveInfo(t *testing.T) {
 		"/mgmt/bpl/getPausedPVsForThisAppliance": `["D"]`,
 		"/mgmt/bpl/getAllExpandedPVNames":        `["A","B","C","D"]`,
 		"/mgmt/bpl/getAggregatedApplianceInfo":   `{"totalEventRate":"10.0","totalPVCount":"4","totalStorageImpact":{},"totalStorageRate":"192.0"}`,
+		"/engine/bpl/getVersion":                 `{"version":"Varve 1.2.3"}`,
+		"/engine/bpl/listAllChannels":            `["A","B","C","D"]`,
 	} {
 		if code, got := r.get(path); code != 200 || got != want+"\n" {
 			t.Errorf("GET %s returns %d %s", path, code, got)
@@ -77,7 +79,7 @@ func TestArchiveInfo(t *testing.T) {
 	if code, got := r.get("/retrieval/ping"); code != 200 || got != "Pong\n" {
 		t.Errorf("ping returns %d %s", code, got)
 	}
-	for _, path := range []string{"/mgmt/bpl/getApplianceInfo?id=x", "/mgmt/bpl/getVersions?id=x", "/retrieval/bpl/getClientConfig?configFile=x"} {
+	for _, path := range []string{"/mgmt/bpl/getApplianceInfo?id=x", "/mgmt/bpl/getVersions?id=x"} {
 		if code, got := r.get(path); code != 404 || !json.Valid([]byte(got)) {
 			t.Errorf("GET %s returns %d %s", path, code, got)
 		}
@@ -317,13 +319,19 @@ func TestCallsAreStrict(t *testing.T) {
 		"/mgmt/bpl/getVersions?x=1":                        {400, "did you mean id?"},
 		"/mgmt/bpl/getMetaGets?limit=1":                    {400, "takes no parameters"},
 		"/retrieval/bpl/searchForPVsRegex?regex=A&limit=1": {400, "unknown"},
-		"/mgmt/bpl/getPVDetails":                           {404, "parameter pv"},
+		"/mgmt/bpl/getPVDetails":                           {400, "parameter pv"},
+		"/retrieval/bpl/getMatchingPVs":                    {400, "parameter pv or regex"},
+		"/retrieval/bpl/searchForPVsRegex":                 {400, "parameter regex"},
 		"/mgmt/bpl/getPVDetails?pv=NO":                     {404, "unknown PV"},
 		"/mgmt/bpl/getAllPV":                               {404, "did you mean /mgmt/bpl/getAllPVs?"},
 		"/mgmt/bpl/":                                       {404, "is not a call"},
 		"/retrieval/bpl/getVersions":                       {404, "did you mean /retrieval/bpl/getVersion?"},
 		"/mgmt/bpl/getProcessMetrics":                      {501, "/metrics has"},
 		"/mgmt/bpl/getPVsByStorageConsumed?limit=100":      {501, "does not count the bytes"},
+		"/retrieval/bpl/getClientConfig?configFile=x":      {501, "keep them in files"},
+		"/engine/bpl/getData.raw?pv=A":                     {501, "/retrieval/data/getData.raw"},
+		"/engine/bpl/getVersions":                          {404, "did you mean /engine/bpl/getVersion?"},
+		"/etl/bpl/getLastKnownEvent?pv=A":                  {404, "no sample of A"},
 	} {
 		code, got := r.get(path)
 		var refusal struct{ Validation string }
@@ -350,18 +358,20 @@ var needed = map[string]string{
 	"filterArchivedPVs": "?pv=A", "archivedPVs": "?pv=A", "unarchivedPVs": "?pv=A", "archivedPVsNotInList": "?pv=A", "getPVStatus": "?pv=A",
 	"searchForPVsRegex": "?regex=A", "getMatchingPVs": "?pv=A", "getNamedFlag": "?name=SKIP", "getApplianceMetricsForAppliance": "?appliance=varve",
 	"getInstanceMetricsForAppliance": "?appliance=varve", "getStorageMetricsForAppliance": "?appliance=varve",
-	"getDataAtTime": "?pv=A&at=2026-01-01T00:00:00Z",
+	"getDataAtTime": "?pv=A&at=2026-01-01T00:00:00Z", "getLastKnownEvent": "?pv=A",
+	"getDataAtTimeForAppliance": "?pv=A&at=2026-01-01T00:00:00Z",
 }
 
 // TestEveryCallIsServed sends every call of the reference, and checks that the answer has the status
-// that the reference promises: every read is answered, and only changes are refused.
+// that the reference promises: every read is answered, only changes are refused, and no call gives 404.
 func TestEveryCallIsServed(t *testing.T) {
 	r := newRig(t)
 	r.capture()
+	r.put("A", ramp(newYear-10*second, 5), 1)
 	reference, err := os.ReadFile("../../docs/reference/appliance.md")
 	r.check(err)
 	rows := regexp.MustCompile(`(?m)^\| (/\S+) \| (\w+) \|`).FindAllStringSubmatch(string(reference), -1)
-	if len(rows) < 110 {
+	if len(rows) < 150 {
 		t.Fatalf("the reference has %d calls", len(rows))
 	}
 	for _, row := range rows {
@@ -371,11 +381,32 @@ func TestEveryCallIsServed(t *testing.T) {
 			query = "?pv=A&from=2026-01-01T00:00:00Z&to=2026-01-01T00:00:01Z"
 		}
 		want := map[string]int{"answered": 200, "refused": 403, "unsupported": 501}[row[2]]
-		if name == "getClientConfig" {
-			want = 404 // there are no files to answer
-		}
 		if code, got := r.get(row[1] + query); code != want {
 			t.Errorf("%s, which is %s, returns %d %s", row[1], row[2], code, got)
 		}
+	}
+}
+
+// TestLastKnownEvent checks the time of the last sample of a PV.
+func TestLastKnownEvent(t *testing.T) {
+	r := newRig(t)
+	r.capture()
+	r.put("A", ramp(newYear-10*second, 5), 1)
+	if got := r.object("/etl/bpl/getLastKnownEvent?pv=A"); len(got) != 1 || got["timestamp"] != "2025-12-31T23:59:54.000Z" {
+		t.Errorf("getLastKnownEvent returns %v", got)
+	}
+}
+
+// TestConnectedCount checks the sums of the engine, and that there are none while an engine does not answer.
+func TestConnectedCount(t *testing.T) {
+	r := newRig(t)
+	r.capture()
+	want := map[string]string{"total": "4", "connected": "1", "disconnected": "2", "paused": "1"}
+	if got := r.object("/engine/bpl/getConnectedPVCountForAppliance"); !maps.Equal(got, want) {
+		t.Errorf("getConnectedPVCountForAppliance returns %v, want %v", got, want)
+	}
+	r.channels = append(r.channels, capture.Status{PV: "E", Group: unreachable})
+	if code, got := r.get("/engine/bpl/getConnectedPVCountForAppliance"); code != 503 {
+		t.Errorf("while an engine does not answer, getConnectedPVCountForAppliance returns %d %s", code, got)
 	}
 }

@@ -35,7 +35,8 @@ func TestGetData(t *testing.T) {
 		{"getData.json?pv=SR:NONE", 404, "reading SR:NONE: unknown PV\n"},
 		{"getData.json?pv=SR:PRES&pv=SR:NONE", 404, "reading SR:NONE: unknown PV\n"},
 		{"getData.json?pv=SR:PRES&from=x", 400, "parameter from: \"x\" is not a time; write it like 2026-03-01T08:00:00Z, 2026-03-01T08:00:00+01:00 or -15m\n"},
-		{"getData.flx?pv=SR:PRES", 404, "getData.flx is not supported; use one of csv, jplot, json, mat, qw, raw, svg, txt\n"},
+		{"getData.flx?pv=SR:PRES", 501, "getData.flx is not supported: it was for Adobe Flex; use one of csv, jplot, json, mat, qw, raw, svg, txt\n"},
+		{"getData.xls?pv=SR:PRES", 404, "getData.xls is not supported; use one of csv, jplot, json, mat, qw, raw, svg, txt\n"},
 	} {
 		code, got := r.get("/retrieval/data/" + c.path)
 		if code != c.code || got != c.want {

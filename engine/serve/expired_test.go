@@ -110,3 +110,45 @@ func TestStatisticsOfExpiredSamplesSayWhatTheyLeaveOut(t *testing.T) {
 		}
 	}
 }
+
+// TestBinsOfExpiredSamplesBeginWithAWholeBin checks ranges that begin within a stored bin whose samples have
+// expired. The answer begins with that bin: it must not repeat the value from before the bin instead, because
+// the bin has others.
+func TestBinsOfExpiredSamplesBeginWithAWholeBin(t *testing.T) {
+	r := newRig(t)
+	from := time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC).UnixNano() // as above
+	expired := store.Hour.Of(from).In(store.Keep1d)
+	r.rollUp("X", store.LevelOf(time.Hour, store.Forever), ramp(from, 4*3600+1))
+	r.check(r.store.AddChannel(t.Context(), store.Channel{PV: "X", Starts: []store.Bucket{expired}}))
+	for _, c := range []struct {
+		name     string
+		from, to time.Duration
+		first, n int // hours
+	}{
+		{"from within an hour", 20 * time.Minute, 3*time.Hour - time.Second, 0, 3},
+		{"from within a later hour", time.Hour + time.Second, 3*time.Hour - time.Second, 1, 2},
+		{"a part of an hour", time.Hour + 20*time.Minute, time.Hour + 40*time.Minute, 1, 1},
+		{"whole hours", time.Hour, 3*time.Hour - time.Second, 1, 2},
+	} {
+		at := func(d time.Duration) string { return time.Unix(0, from+int64(d)).UTC().Format(time.RFC3339) }
+		span := "pv=X&points=16&from=" + at(c.from) + "&to=" + at(c.to)
+		x := r.columns("/api/v1/bins?" + span).PVs[0]
+		_, points := r.points(span) // their grid is another one, and may begin and end with another hour
+		if len(points) > 0 && points[0].Time < x.Time[0] {
+			points = points[1:]
+		}
+		if len(x.Time) != c.n || len(points) < c.n {
+			t.Fatalf("%s: the bins are %+v, the points %+v", c.name, x, points)
+		}
+		for i := range c.n {
+			hour := c.first + i
+			start, low := at(time.Duration(hour)*time.Hour), float64(3600*hour)
+			if x.Time[i] != start || x.Width[i] != 3600 || x.Count[i] != 3600 || x.Min[i] != low || x.Max[i] != low+3599 || x.Covered[i] != 1 {
+				t.Errorf("%s: bin %d is %s %g s, %g samples from %g to %g", c.name, i, x.Time[i], x.Width[i], x.Count[i], x.Min[i], x.Max[i])
+			}
+			if p := points[i]; p.Time != start || p.Count != 3600 || p.Max != low+3599 {
+				t.Errorf("%s: point %d is %+v", c.name, i, p)
+			}
+		}
+	}
+}

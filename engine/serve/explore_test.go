@@ -21,6 +21,7 @@ type columns struct {
 	PVs   []struct {
 		PV, Mode, Kind string
 		Time           []string
+		Width          []float64
 		Value          []float64
 		Min, Max, Mean []float64
 		Count, Covered []float64

@@ -162,8 +162,8 @@ func TestTypeInfo(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/mgmt/bpl/getPVTypeInfo", "/mgmt/bpl/getPVDetails", "/retrieval/bpl/getMetadata"} {
-		for _, query := range []string{"", "?pv=NO"} {
-			if code, got := r.get(path + query); code != 404 {
+		for query, want := range map[string]int{"": 400, "?pv=NO": 404} {
+			if code, got := r.get(path + query); code != want {
 				t.Errorf("GET %s%s returns %d %s", path, query, code, got)
 			}
 		}

@@ -47,9 +47,6 @@ func TestNames(t *testing.T) {
 	if code, got := r.get("/retrieval/bpl/searchForPVsRegex?regex=SR.*"); code != 200 || got != "SR:A\nSR:B\n" {
 		t.Errorf("searchForPVsRegex returns %d %q", code, got)
 	}
-	if code, _ := r.get("/retrieval/bpl/getMatchingPVs"); code != http.StatusNotFound {
-		t.Errorf("getMatchingPVs without parameters returns %d", code)
-	}
 	if code, got := r.get("/retrieval/bpl/searchForPVsRegex?regex=("); code != 400 || !strings.Contains(got, "parameter regex") {
 		t.Errorf("an invalid expression returns %d %s", code, got)
 	}

@@ -100,9 +100,13 @@ var applianceRoutes = []route{
 	{"POST /retrieval/data/{file}", []string{"/retrieval/data/getData.json?a=1" + newYearsEve + " pv=%s"}},
 	{"GET /retrieval/data/getDataAtTime", []string{"/retrieval/data/getDataAtTime?pv=%s&at=2026-01-01T00:00:05Z"}},
 	{"POST /retrieval/data/getDataAtTime", []string{"/retrieval/data/getDataAtTime?at=2026-01-01T00:00:05Z pv=%s"}},
+	{"GET /retrieval/data/getDataAtTimeForAppliance", []string{"/retrieval/data/getDataAtTimeForAppliance?pv=%s&at=2026-01-01T00:00:05Z"}},
+	{"POST /retrieval/data/getDataAtTimeForAppliance", []string{"/retrieval/data/getDataAtTimeForAppliance?at=2026-01-01T00:00:05Z pv=%s"}},
 	{"GET /retrieval/ping", []string{"/retrieval/ping"}},
 	{"/retrieval/bpl/", []string{"/retrieval/bpl/none?pv=%s"}},
 	{"/mgmt/bpl/", []string{"/mgmt/bpl/none?pv=%s"}},
+	{"/engine/bpl/", []string{"/engine/bpl/none?pv=%s"}},
+	{"/etl/bpl/", []string{"/etl/bpl/none?pv=%s"}},
 }
 
 // appliancePaths are calls that are asked for a PV, for all of them, and without parameters.
@@ -133,6 +137,20 @@ var appliancePaths = map[string][]string{
 		"uploadChannelArchiverConfiguration", "webAppReady", "getProcessMetrics", "getProcessMetricsDataForAppliance",
 		"getMgmtMetricsForAppliance", "getPVsByStorageConsumed", "getPVsByScanCopyTime", "getPVsByMaxTimeBetweenScans",
 		"test/compareWithChannelArchiver",
+	},
+	"/engine/bpl/": {
+		"getVersion", "getMetadata", "getPVDetails", "listAllChannels", "getMetaGetsForThisAppliance", "getConnectedPVCountForAppliance",
+		"getApplianceMetrics", "getApplianceMetricsForAppliance", "getInstanceMetricsForAppliance",
+		"getCurrentlyDisconnectedPVsForThisAppliance", "getEventRateReport", "getStorageRateReport", "getLostConnectionsReport",
+		"getSilentPVsReport", "getPVsByDroppedEventsTimestamp", "getPVsByDroppedEventsBuffer", "getPVsByDroppedEventsTypeChange",
+		"getSlowChangingPVsWithDroppedEvents", "getArchivedWaveforms", "changeArchivalParameters", "cleanUpAnyImmortalChannels", "deletePV",
+		"pausePVsonShutdown", "getArchiveChannelObjectDetails", "getCommandThreadDetails", "getData.raw", "getDataAtTime",
+		"getLastKnownTimeStampReport", "getProcessMetrics", "status",
+	},
+	"/etl/bpl/": {
+		"getVersion", "getPVDetails", "getLastKnownEvent", "getApplianceMetrics", "getApplianceMetricsForAppliance",
+		"getInstanceMetricsForAppliance", "getStorageMetricsForAppliance", "changeStore", "consolidateDataForPV", "deletePV",
+		"getProcessMetrics", "getPVsByStorageConsumed", "getStorageDetailsForAppliance",
 	},
 }
 

@@ -1,6 +1,7 @@
 // Package clients reads an archive with aapy, archapp and pyarchappl, the Python clients of the EPICS
-// Archiver Appliance that users run, with pandas, polars, DuckDB and pyarrow, and as Phoebus reads the
-// JSON archive access protocol.
+// Archiver Appliance that users run, with pandas, polars, DuckDB and pyarrow, as Phoebus reads the
+// Archiver Appliance and the JSON archive access protocol, and as the data source for Grafana reads the
+// Archiver Appliance.
 //
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/read.py ──────▶ what the clients read, as JSON
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/tables.py ────▶ what programs for data analysis read
@@ -49,11 +50,22 @@ func server(t *testing.T, pvs []pv) *url.URL {
 // handler returns the handler of a server of the PVs.
 func handler(t *testing.T, pvs []pv) http.Handler {
 	t.Helper()
+	return handlerOf(t, openStore(t), pvs, time.Now)
+}
+
+func openStore(t *testing.T) store.Store {
+	t.Helper()
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+// handlerOf returns the handler of a server of a store, to which it adds the PVs.
+func handlerOf(t *testing.T, st store.Store, pvs []pv, now func() time.Time) http.Handler {
+	t.Helper()
 	for i := range pvs {
 		if err := write(t, st, &pvs[i]); err != nil {
 			t.Fatal(err)
@@ -61,8 +73,9 @@ func handler(t *testing.T, pvs []pv) http.Handler {
 	}
 	reg := prometheus.NewRegistry()
 	h, err := serve.New(&serve.Config{
-		Reader: &query.Reader{Store: st, Shards: shards}, Channels: states(pvs), Gatherer: reg, Metrics: serve.NewMetrics(reg),
-		Ready: func() error { return nil }, Version: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Reader:   &query.Reader{Store: st, Shards: shards, Now: func() int64 { return now().UnixNano() }},
+		Channels: states(pvs), Gatherer: reg, Metrics: serve.NewMetrics(reg),
+		Ready: func() error { return nil }, Version: "test", Now: now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +99,10 @@ func write(t *testing.T, st store.Store, p *pv) error {
 	ctx := t.Context()
 	entry := store.Channel{PV: p.name, Shards: []int{0}, Types: []sample.Type{p.run.Type}}
 	for _, at := range p.run.Times {
-		if b := store.Month.Of(at); !slices.Contains(entry.Starts, b) {
-			entry.Starts = append(entry.Starts, b)
+		for _, b := range p.bucketsOf(at) {
+			if !slices.Contains(entry.Starts, b) {
+				entry.Starts = append(entry.Starts, b)
+			}
 		}
 	}
 	if err := st.AddChannel(ctx, entry); err != nil {
@@ -104,12 +119,14 @@ func write(t *testing.T, st store.Store, p *pv) error {
 		one := &sample.Run{Type: p.run.Type}
 		one.AppendRange(&p.run, i, next)
 		at := one.Times[0]
-		err := st.PutBlocks(ctx, store.Block{
-			BlockKey: store.BlockKey{PV: p.name, Bucket: bucket, Start: at, Writer: store.WriterID{1}, N: uint32(i)},
-			End:      one.Times[one.Len()-1], Count: one.Len(), Type: one.Type, Blob: block.Append(nil, one),
-		})
-		if err != nil {
-			return err
+		for _, b := range p.bucketsOf(at) {
+			err := st.PutBlocks(ctx, store.Block{
+				BlockKey: store.BlockKey{PV: p.name, Bucket: b, Start: at, Writer: store.WriterID{1}, N: uint32(i)},
+				End:      one.Times[one.Len()-1], Count: one.Len(), Type: one.Type, Blob: block.Append(nil, one),
+			})
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

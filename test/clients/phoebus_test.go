@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"varve.dev/varve/engine/sample"
 )
 
 // phoebusItem has the fields of an item that Phoebus's reader knows. It refuses all others.
@@ -142,4 +144,45 @@ func phoebusEqual(want, got any) bool {
 		}
 	}
 	return equal(want, got)
+}
+
+// TestPhoebusReadsPbraw sends the requests that the source of Phoebus's reader of pbraw: URLs sends, and counts the
+// samples of the answers by the rules of pbrawclient. It runs neither, because no registry of Java libraries that
+// the tests can reach has them.
+func TestPhoebusReadsPbraw(t *testing.T) {
+	pvs := newPVs()
+	u := server(t, pvs)
+	if got := fetch(t, u, "/retrieval/bpl/searchForPVsRegex?regex="+url.QueryEscape("T:S.*")); got != "T:SHORTS\n" {
+		t.Errorf("the search finds %q", got)
+	}
+	read := func(name, pv, from, to string) int {
+		t.Helper()
+		q := "pv=" + url.QueryEscape(pv) + "&from=" + url.QueryEscape(from) + "&to=" + url.QueryEscape(to) + "&fetchLatestMetadata=true"
+		return countSamples(t, pv, name, fetch(t, u, "/retrieval/data/getData.raw?"+q))
+	}
+	const from, to = "2025-12-31T23:59:50.123456789Z", "2026-01-01T00:00:10Z"
+	for i := range pvs {
+		p := &pvs[i]
+		if n := read(p.name, p.name, to, to); n != 1 { // the first request, for metadata
+			t.Errorf("%s at one time has %d samples", p.name, n)
+		}
+		if n := read(p.name, p.name, from, to); n != len(p.values) {
+			t.Errorf("%s has %d samples, want %d", p.name, n, len(p.values))
+		}
+		if p.run.Type.IsArray() || p.run.Type == sample.String {
+			continue
+		}
+		if n := read(p.name, "optimized_800("+p.name+")", from, to); n != len(p.values) {
+			t.Errorf("optimized_800 of %s has %d samples, want %d", p.name, n, len(p.values))
+		}
+		// Older versions of the Appliance have no optimized: Phoebus then reads these.
+		if n := read(p.name, "ncount("+p.name+")", from, to); n != 1 {
+			t.Errorf("ncount of %s has %d samples", p.name, n)
+		}
+		for _, op := range []string{"mean_1", "std_1", "min_1", "max_1", "count_1"} {
+			if n := read(p.name, op+"("+p.name+")", from, to); n != 12 { // bins from the first with a sample to the last
+				t.Errorf("%s of %s has %d samples", op, p.name, n)
+			}
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 // newYear is 2026-01-01T00:00:00Z, in the middle of the time range that the clients read.
@@ -22,6 +23,15 @@ type pv struct {
 	values []any
 	// perBlock is the number of samples in a block. 0 means 1.
 	perBlock int
+	// buckets returns the buckets that have the block of a sample. nil means its month, which is kept forever.
+	buckets func(at int64) []store.Bucket
+}
+
+func (p *pv) bucketsOf(at int64) []store.Bucket {
+	if p.buckets == nil {
+		return []store.Bucket{store.Month.Of(at)}
+	}
+	return p.buckets(at)
 }
 
 // add appends a sample and the value that clients must read for it.
@@ -35,7 +45,11 @@ func (p *pv) add(at int64, sev sample.Severity, status uint16, s sample.Sample, 
 // nanoseconds that float64 cannot represent. The values and codes contain bytes that are
 // special in the response formats: bytes that must be escaped, and white space.
 func newPVs() []pv {
-	pvs := []pv{floats(), shorts(), enums(), texts(), waveforms(), chars()}
+	return described(floats(), shorts(), enums(), texts(), waveforms(), chars())
+}
+
+// described returns PVs whose metadata has their type.
+func described(pvs ...pv) []pv {
 	for i := range pvs {
 		p := &pvs[i]
 		p.meta.Type, p.meta.Count = p.run.Type, 1

@@ -13,7 +13,7 @@ type series struct {
 // tableClients are the readers in tables.py.
 var tableClients = []string{
 	"JSON", "pyarrow, Arrow", "polars, Arrow", "DuckDB, Arrow", "pandas, Parquet", "polars, Parquet",
-	"pyarrow, files", "pandas, files", "polars, files", "DuckDB, files",
+	"pyarrow, files", "pandas, files", "polars, files", "DuckDB, files", "DuckDB, saved files",
 }
 
 // TestProgramsForDataAnalysisRead checks that pandas, polars, DuckDB and pyarrow find the samples of

@@ -2,7 +2,6 @@ package appliance
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -85,11 +84,6 @@ func (h *Handler) namedFlag(a args) (any, error) {
 		return nil, badQuery{errors.New("parameter name: the name of a flag is required")}
 	}
 	return map[string]bool{name: false}, nil
-}
-
-// clientConfig answers as an Appliance that has no directory with configurations of clients.
-func (h *Handler) clientConfig(a args) (any, error) {
-	return nil, notFound("the archive has no configurations of clients, also not %s", fmt.Sprintf("%.100q", a.Get("configFile")))
 }
 
 // exportConfig answers the type info of all captured PVs that have connected.

@@ -45,7 +45,7 @@ func (h *Handler) register(mux *http.ServeMux) {
 	for i := range calls {
 		mux.HandleFunc(calls[i].path, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, &calls[i]) })
 	}
-	for _, prefix := range []string{retrieval, mgmt} {
+	for _, prefix := range prefixes {
 		mux.HandleFunc(prefix, unknownCall)
 	}
 }
@@ -110,7 +110,7 @@ func (a args) pv() (string, error) {
 	if name := a.Get("pv"); name != "" {
 		return name, nil
 	}
-	return "", notFound("parameter pv: the name of a PV is required")
+	return "", badQuery{errors.New("parameter pv: the name of a PV is required")}
 }
 
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, answer any) {

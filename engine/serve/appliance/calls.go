@@ -6,11 +6,15 @@ import (
 	"varve.dev/varve/engine/serve/request"
 )
 
-// Paths below which the Appliance has its calls.
+// Paths below which the Appliance has its calls: those of its four web applications.
 const (
 	retrieval = "/retrieval/bpl/"
 	mgmt      = "/mgmt/bpl/"
+	engine    = "/engine/bpl/"
+	etl       = "/etl/bpl/"
 )
+
+var prefixes = []string{retrieval, mgmt, engine, etl}
 
 // kind says how a call is answered.
 type kind string
@@ -20,7 +24,7 @@ const (
 	reads kind = "answered"
 	// changes are refused with 403, because ArchiveGroups are the only configuration.
 	changes kind = "refused"
-	// unsupported are reads that have no meaning here. They give 501 with the reason.
+	// unsupported are reads that have no meaning here. They give 501, and say why and what to use instead.
 	unsupported kind = "unsupported"
 )
 
@@ -51,7 +55,7 @@ var (
 )
 
 // calls are all calls of the Appliance.
-var calls = slices.Concat(retrievalCalls, infoCalls, nameCalls, reportCalls, instanceCalls, changeCalls(), unsupportedCalls)
+var calls = slices.Concat(retrievalCalls, infoCalls, nameCalls, reportCalls, instanceCalls, engineCalls, etlCalls, changeCalls(), unsupportedCalls)
 
 var retrievalCalls = []call{
 	{path: retrieval + "getVersion", kind: reads, known: none, answer: (*Handler).version},
@@ -61,7 +65,6 @@ var retrievalCalls = []call{
 	{path: retrieval + "getPVDetails", kind: reads, known: onePV, answer: (*Handler).details},
 	{path: retrieval + "areWeArchivingPV", kind: reads, known: onePV, answer: (*Handler).areWeArchivingPV},
 	{path: retrieval + "filterArchivedPVs", kind: reads, post: true, heavy: true, known: nameList, answer: (*Handler).archivedPVs},
-	{path: retrieval + "getClientConfig", kind: reads, known: request.Known{Once: []string{"configFile"}}, answer: (*Handler).clientConfig},
 	{path: retrieval + "getApplianceMetrics", kind: reads, heavy: true, known: none, answer: (*Handler).metricsOfInstance},
 	{path: retrieval + "getApplianceMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
 	{path: retrieval + "getInstanceMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
@@ -134,37 +137,35 @@ var instanceCalls = []call{
 	{path: mgmt + "getAggregatedApplianceInfo", kind: reads, heavy: true, known: none, answer: (*Handler).aggregated},
 }
 
-// changeCalls are the calls that would change the archived PVs, the stored data or the appliance.
-func changeCalls() (all []call) {
-	for _, path := range []string{
-		mgmt + "abortArchivingPV", mgmt + "abortArchivingPVForThisAppliance", mgmt + "addAlias", mgmt + "addExternalArchiverServer",
-		mgmt + "addExternalArchiverServerArchives", mgmt + "appendAndAliasPV", mgmt + "archivePV", mgmt + "changeArchivalParameters",
-		mgmt + "changeStore", mgmt + "changeTypeForPV", mgmt + "consolidateDataForPV", mgmt + "deletePV",
-		mgmt + "importChannelArchiverConfiguration", mgmt + "importConfig", mgmt + "importConfigForAppliance", mgmt + "importData",
-		mgmt + "importDataFromPlugin", mgmt + "mergeInData", mgmt + "modifyMetaFields", mgmt + "modifyStoreURLForPV",
-		mgmt + "namedFlagsSet", mgmt + "pauseArchivingPV", mgmt + "putPVTypeInfo", mgmt + "reassignAppliance",
-		mgmt + "refreshPVDataFromChannelArchivers", mgmt + "removeAlias", mgmt + "removeExternalArchiverServer", mgmt + "renamePV",
-		mgmt + "resetFailoverCaches", mgmt + "reshardPV", mgmt + "restartArchivePVWorkflowThreadForThisAppliance",
-		mgmt + "resumeArchivingPV", mgmt + "setNamedFlag", mgmt + "skipAliasCheck", mgmt + "uploadChannelArchiverConfiguration",
-		mgmt + "webAppReady", retrieval + "putClientConfig", retrieval + "resetFailoverCachesForThisAppliance",
-	} {
-		all = append(all, call{path: path, kind: changes})
-	}
-	return all
+// engineCalls and etlCalls are those that the parts of an Appliance send each other. Scripts use some of them.
+var engineCalls = []call{
+	{path: engine + "getVersion", kind: reads, known: none, answer: (*Handler).version},
+	{path: engine + "getMetadata", kind: reads, known: onePV, answer: (*Handler).metadata},
+	{path: engine + "getPVDetails", kind: reads, known: onePV, answer: (*Handler).details},
+	{path: engine + "listAllChannels", kind: reads, heavy: true, known: pattern, answer: (*Handler).capturedNames},
+	{path: engine + "getMetaGetsForThisAppliance", kind: reads, known: none, answer: empty[[]string]},
+	{path: engine + "getConnectedPVCountForAppliance", kind: reads, heavy: true, known: none, answer: (*Handler).connectedCount},
+	{path: engine + "getApplianceMetrics", kind: reads, heavy: true, known: none, answer: (*Handler).metricsOfInstance},
+	{path: engine + "getApplianceMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
+	{path: engine + "getInstanceMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
+	{path: engine + "getCurrentlyDisconnectedPVsForThisAppliance", kind: reads, heavy: true, known: pattern, answer: (*Handler).disconnected},
+	{path: engine + "getEventRateReport", kind: reads, heavy: true, known: pattern, answer: eventRates.answer},
+	{path: engine + "getStorageRateReport", kind: reads, heavy: true, known: pattern, answer: storageRates.answer},
+	{path: engine + "getLostConnectionsReport", kind: reads, heavy: true, known: pattern, answer: lostConnections.answer},
+	{path: engine + "getSilentPVsReport", kind: reads, heavy: true, known: pattern, answer: silent.answer},
+	{path: engine + "getPVsByDroppedEventsTimestamp", kind: reads, heavy: true, known: pattern, answer: droppedByTime.answer},
+	{path: engine + "getPVsByDroppedEventsBuffer", kind: reads, heavy: true, known: pattern, answer: droppedByBuffer.answer},
+	{path: engine + "getPVsByDroppedEventsTypeChange", kind: reads, heavy: true, known: pattern, answer: droppedByType.answer},
+	{path: engine + "getSlowChangingPVsWithDroppedEvents", kind: reads, heavy: true, known: pattern, answer: slowChanging.answer},
+	{path: engine + "getArchivedWaveforms", kind: reads, heavy: true, known: pattern, answer: waveforms.answer},
 }
 
-const (
-	noProcesses = "/metrics has the metrics of each process"
-	noScanTimes = "the archive does not measure how long scans take; /api/v1/channels has the state of each channel"
-)
-
-var unsupportedCalls = []call{
-	{path: retrieval + "getProcessMetrics", kind: unsupported, why: noProcesses},
-	{path: mgmt + "getProcessMetrics", kind: unsupported, why: noProcesses},
-	{path: mgmt + "getProcessMetricsDataForAppliance", kind: unsupported, why: noProcesses},
-	{path: mgmt + "getMgmtMetricsForAppliance", kind: unsupported, why: noProcesses},
-	{path: mgmt + "getPVsByStorageConsumed", kind: unsupported, why: "the store does not count the bytes of each PV; getStorageRateReport estimates the rate"},
-	{path: mgmt + "getPVsByScanCopyTime", kind: unsupported, why: noScanTimes},
-	{path: mgmt + "getPVsByMaxTimeBetweenScans", kind: unsupported, why: noScanTimes},
-	{path: mgmt + "test/compareWithChannelArchiver", kind: unsupported, why: "the archive reads no Channel Archiver"},
+var etlCalls = []call{
+	{path: etl + "getVersion", kind: reads, known: none, answer: (*Handler).version},
+	{path: etl + "getPVDetails", kind: reads, known: onePV, answer: (*Handler).details},
+	{path: etl + "getLastKnownEvent", kind: reads, heavy: true, known: onePV, answer: (*Handler).lastKnownEvent},
+	{path: etl + "getApplianceMetrics", kind: reads, heavy: true, known: none, answer: (*Handler).metricsOfInstance},
+	{path: etl + "getApplianceMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
+	{path: etl + "getInstanceMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
+	{path: etl + "getStorageMetricsForAppliance", kind: reads, heavy: true, known: ofOne, answer: (*Handler).metricsDetails},
 }

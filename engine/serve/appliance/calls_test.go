@@ -37,7 +37,9 @@ func TestPageListsEveryCall(t *testing.T) {
 		}
 		delete(documented, c.path)
 	}
-	data := []string{"/retrieval/data/getDataForPVs.json", "/retrieval/data/getDataAtTime", "/retrieval/ping"}
+	data := []string{
+		"/retrieval/data/getDataForPVs.json", "/retrieval/data/getDataAtTime", "/retrieval/data/getDataAtTimeForAppliance", "/retrieval/ping",
+	}
 	for ext := range formats {
 		data = append(data, "/retrieval/data/getData."+ext)
 	}
@@ -47,6 +49,10 @@ func TestPageListsEveryCall(t *testing.T) {
 		}
 		delete(documented, path)
 	}
+	if got := documented["/retrieval/data/getData.flx"]; got != string(unsupported) {
+		t.Errorf("the page says %q of getData.flx", got)
+	}
+	delete(documented, "/retrieval/data/getData.flx")
 	if len(documented) > 0 {
 		t.Errorf("the page lists paths that are not calls: %v", documented)
 	}
@@ -78,7 +84,7 @@ func TestTableIsConsistent(t *testing.T) {
 	for i := range calls {
 		c := &calls[i]
 		if seen[c.path] || (c.answer != nil) != (c.kind == reads) || (c.why != "") != (c.kind == unsupported) ||
-			!strings.HasPrefix(c.path, mgmt) && !strings.HasPrefix(c.path, retrieval) {
+			!slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(c.path, p) }) {
 			t.Errorf("the call %s is wrong", fmt.Sprint(*c))
 		}
 		seen[c.path] = true

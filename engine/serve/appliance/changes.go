@@ -10,25 +10,30 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// change lists the fields that have a new value from a time on. The time is in ns since 1970.
+// change lists the fields that have a new value from a time on. Times are in ns since 1970.
 type change struct {
-	at     int64
+	at int64
+	// in is the time whose bin carries the fields, if the samples of the answer are bins: the end of a gap, or at.
+	in     int64
 	fields []header
 }
 
 // pending holds the changes that no sample has carried yet, by time. As in the Appliance, the
-// first sample after a change carries the new values.
+// first sample after a change carries the new values. If samples are bins, it is the bin of the change.
 type pending struct {
-	next int64 // time of the first change; the end of time if there is none
+	next int64 // no sample before it carries a change; the end of time if there is none
 	rest []change
+	// starts returns the start of the bin of a time. It is nil if the answer has no bins.
+	starts func(t int64) int64
 	// early is the end of the last gap before the range. It counts only if the first sample was
 	// taken before that gap, because otherwise an earlier sample has carried it.
 	early change
 }
 
-// changes returns the changes of a PV's metadata within a range, and the ends of its gaps.
-func (h *Handler) changes(ctx context.Context, name string, from, to int64) (pending, error) {
-	c := pending{next: math.MaxInt64}
+// changes returns the changes of a PV's metadata within a range, and the ends of its gaps. starts is as in
+// pending.
+func (h *Handler) changes(ctx context.Context, name string, from, to int64, starts func(t int64) int64) (pending, error) {
+	c := pending{next: math.MaxInt64, starts: starts}
 	all, early, err := h.gapsEnded(ctx, name, from, to)
 	if err != nil {
 		return c, err
@@ -40,7 +45,7 @@ func (h *Handler) changes(ctx context.Context, name string, from, to int64) (pen
 		}
 		now := recordFields(&m.Metadata)
 		if before != nil {
-			all = append(all, change{m.Time, differing(before, now)})
+			all = append(all, change{m.Time, m.Time, differing(before, now)})
 		}
 		if len(all) > query.MaxGaps {
 			return c, query.TooManyMarksError{PV: name}
@@ -64,6 +69,8 @@ const (
 	regainedAt = "cnxregainedepsecs"
 	// started is "true" if the capture of the PV began anew: after a pause, a stop or a crash.
 	started = "startup"
+	// regainedIn is "true" for a bin in which a gap ended.
+	regainedIn = "connectionChange"
 )
 
 // gapsEnded returns a change for each gap that ended within a range, and one for the last gap before
@@ -93,7 +100,19 @@ func gapEnded(g query.Gap) change {
 	if g.Kind != sample.Disconnected {
 		fields = append(fields, header{started, "true"})
 	}
-	return change{g.From + 1, fields}
+	return change{g.From + 1, g.To, fields}
+}
+
+// breaks returns the times from which the first sample is the first one after a gap, in order.
+func (h *Handler) breaks(ctx context.Context, name string, from, to int64) (times []int64, err error) {
+	all, early, err := h.gapsEnded(ctx, name, from, to)
+	if len(early.fields) > 0 {
+		times = append(times, early.at)
+	}
+	for _, ch := range all {
+		times = append(times, ch.at)
+	}
+	return times, err
 }
 
 func (c *pending) add(ch change) {
@@ -101,20 +120,39 @@ func (c *pending) add(ch change) {
 		return
 	}
 	c.rest = append(c.rest, ch)
-	c.next = c.rest[0].at
+	c.await()
 }
 
-// upTo removes the changes at or before a time and returns their fields. It returns each field
-// once.
-func (c *pending) upTo(t int64) (changed []header) {
+// await sets next.
+func (c *pending) await() {
+	c.next = math.MaxInt64
+	if len(c.rest) > 0 {
+		c.next = c.rest[0].at
+		if c.starts != nil {
+			c.next = min(c.next, c.starts(c.rest[0].in))
+		}
+	}
+}
+
+// begins returns the time from which a sample, or a bin, carries a change.
+func (c *pending) begins(ch *change, bin bool) int64 {
+	if bin {
+		return c.starts(ch.in)
+	}
+	return ch.at
+}
+
+// upTo removes the changes that a sample at a time, or a bin, carries, and returns their fields. It returns
+// each field once.
+func (c *pending) upTo(t int64, bin bool) (changed []header) {
 	if len(c.early.fields) > 0 {
-		if t < c.early.at {
+		if t < c.begins(&c.early, bin) {
 			c.rest = slices.Insert(c.rest, 0, c.early)
 		}
 		c.early = change{}
 	}
-	for len(c.rest) > 0 && c.rest[0].at <= t {
-		for _, f := range c.rest[0].fields {
+	for len(c.rest) > 0 && c.begins(&c.rest[0], bin) <= t {
+		for _, f := range c.rest[0].carriedBy(bin) {
 			if i := slices.IndexFunc(changed, func(h header) bool { return h.name == f.name }); i >= 0 {
 				changed[i] = f
 			} else {
@@ -123,11 +161,16 @@ func (c *pending) upTo(t int64) (changed []header) {
 		}
 		c.rest = c.rest[1:]
 	}
-	c.next = math.MaxInt64
-	if len(c.rest) > 0 {
-		c.next = c.rest[0].at
-	}
+	c.await()
 	return changed
+}
+
+// carriedBy returns the fields that a sample, or a bin, carries.
+func (ch *change) carriedBy(bin bool) []header {
+	if bin && ch.fields[0].name == lostAt {
+		return append(slices.Clone(ch.fields), header{regainedIn, "true"})
+	}
+	return ch.fields
 }
 
 // differing returns the fields that are new or have a new value. A field that no longer
@@ -156,7 +199,8 @@ func (s *series) fieldsOf(r *sample.Run, i int) []header {
 
 func (s *series) carriedFields(r *sample.Run, i int) (fields []header) {
 	if r.Times[i] >= s.changes.next {
-		fields = s.changes.upTo(r.Times[i])
+		bin := s.changes.starts != nil && (!s.mixed || r.Type.IsArray())
+		fields = s.changes.upTo(r.Times[i], bin)
 	}
 	if s.extra.field != "" {
 		fields = append(fields, header{s.extra.field, number(s.extra.values[i])})

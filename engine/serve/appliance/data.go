@@ -128,6 +128,8 @@ type series struct {
 	count   int // number of elements, 0 if unknown
 	headers []header
 	changes pending
+	mixed   bool  // as postprocess.Func.Mixed
+	width   int64 // of the bins that replace the samples (usereduced), in ns; 0 if there are none
 	extra   fieldValues
 	runs    iter.Seq2[*sample.Run, error]
 	lost    query.Losses
@@ -160,9 +162,10 @@ func (h *Handler) open(ctx context.Context, t *target, q *dataQuery) (*series, e
 	s.runs = joined(parts)
 	if t.op != nil {
 		s.reduceTo(t.op)
+		s.mixed = t.op.Mixed()
 	}
 	if formats[q.ext].changes {
-		if s.changes, err = h.changes(ctx, t.pv, q.from, q.to); err != nil {
+		if s.changes, err = h.changes(ctx, t.pv, q.from, q.to, q.starts(t.op, s.width)); err != nil {
 			return nil, err
 		}
 	}
@@ -184,7 +187,9 @@ func (h *Handler) readRange(ctx context.Context, s *series, t *target, r timeRan
 	}
 	runs, until := read.All, read.CompleteUntil
 	if t.op != nil {
-		runs = t.op.Apply(runs, r.from, r.to)
+		if runs, err = h.applyToSamples(ctx, t, r, runs); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", t.pv, err)
+		}
 		stored, err := h.apply(ctx, t.pv, t.op, r, &s.lost)
 		if err != nil {
 			return nil, err
@@ -195,6 +200,19 @@ func (h *Handler) readRange(ctx context.Context, s *series, t *target, r timeRan
 	}
 	s.lag(until, r)
 	return runs, nil
+}
+
+// applyToSamples applies the post-processor of a target to the samples of a range.
+func (h *Handler) applyToSamples(ctx context.Context, t *target, r timeRange, runs iter.Seq2[*sample.Run, error]) (iter.Seq2[*sample.Run, error], error) {
+	op := t.op
+	if op.Breaks() {
+		times, err := h.breaks(ctx, t.pv, r.from, r.to)
+		if err != nil {
+			return nil, err
+		}
+		op = op.Breaking(times)
+	}
+	return op.Apply(runs, r.from, r.to), nil
 }
 
 // lag notes that samples of a range are complete only up to a time.

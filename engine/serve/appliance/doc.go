@@ -4,9 +4,9 @@
 //	/retrieval/data/getData.EXT ──▶ dataQuery ──▶ query.Reader ──▶ post-processor ──▶ runs
 //	                                                   answer ◀── encoder of EXT ◀──┘
 //	/retrieval/data/getDataAtTime ─▶ atQuery ──▶ query.Reader, some PVs at a time ──▶ one sample each
-//	/retrieval/bpl/…, /mgmt/bpl/… ─▶ table of calls ─┬─ reads       ──▶ names, states, reports
-//	                                                 ├─ changes     ──▶ 403
-//	                                                 └─ unsupported ──▶ 501
+//	/retrieval/bpl/…, /mgmt/bpl/…, ──▶ table of calls ─┬─ reads       ──▶ names, states, reports
+//	/engine/bpl/…, /etl/bpl/…                          ├─ changes     ──▶ 403
+//	                                                   └─ unsupported ──▶ 501, and what to use instead
 //
 // It behaves like the Appliance (github.com/archiver-appliance), which test/clients
 // checks with aapy and pyarchappl, with four differences:

@@ -43,8 +43,10 @@ type Handler struct {
 func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /retrieval/data/{file}", h.data)
 	mux.HandleFunc("POST /retrieval/data/{file}", h.data)
-	mux.HandleFunc("GET /retrieval/data/getDataAtTime", h.dataAtTime)
-	mux.HandleFunc("POST /retrieval/data/getDataAtTime", h.dataAtTime)
+	for _, call := range []string{"getDataAtTime", "getDataAtTimeForAppliance"} { // the archive is one appliance
+		mux.HandleFunc("GET /retrieval/data/"+call, h.dataAtTime)
+		mux.HandleFunc("POST /retrieval/data/"+call, h.dataAtTime)
+	}
 	mux.HandleFunc("GET /retrieval/ping", ping)
 	h.register(mux)
 }

@@ -235,3 +235,27 @@ func (h *Handler) absent(a args, keep func(s *capture.Status) bool, entry func(s
 	}
 	return out, err
 }
+
+// lastKnownEvent answers the time of the last sample of a PV. If an engine may have a later one, the answer
+// has the time up to which it is complete.
+func (h *Handler) lastKnownEvent(a args) (any, error) {
+	name, err := a.pv()
+	if err != nil {
+		return nil, err
+	}
+	now := h.Now().UnixNano()
+	last, err := h.Reader.LastAt(a.r.Context(), name, now)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	case last.Run == nil && last.Lost > 0:
+		return nil, notFound("the last sample of %s is in a damaged block", name)
+	case last.Run == nil:
+		return nil, notFound("the archive has no sample of %s", name)
+	}
+	answer := fields{"timestamp": iso(last.Run.Times[0])}
+	if last.CompleteUntil < now {
+		answer[completeUntil] = iso(last.CompleteUntil)
+	}
+	return answer, nil
+}

@@ -88,3 +88,16 @@ func (h *Handler) aggregated(a args) (any, error) {
 		"totalStorageImpact": struct{}{},
 	}, nil
 }
+
+// connectedCount answers how many PVs are connected. While an engine does not answer, the sums would lack its
+// PVs, and no field says so.
+func (h *Handler) connectedCount(a args) (any, error) {
+	t := h.totals(a.r.Context())
+	if !t.whole {
+		return nil, query.ErrNoAnswer
+	}
+	return fields{
+		"total": strconv.Itoa(t.pvs), "connected": strconv.Itoa(t.connected),
+		"disconnected": strconv.Itoa(t.pvs - t.connected - t.paused), "paused": strconv.Itoa(t.paused),
+	}, nil
+}

@@ -27,7 +27,7 @@ const (
 // matchingPVs answers a sorted list of the names that match a glob or a regular expression.
 func (h *Handler) matchingPVs(a args) (any, error) {
 	if !a.Has("pv") && !a.Has("regex") {
-		return nil, notFound("parameter pv or regex: a glob or a regular expression of names is required")
+		return nil, badQuery{errors.New("parameter pv or regex: a glob or a regular expression of names is required")}
 	}
 	return h.allPVs(a)
 }
@@ -54,7 +54,7 @@ func (h *Handler) matching(a args, limit int) (any, error) {
 // searchForPVsRegex answers the names that match a regular expression, one per line.
 func (h *Handler) searchForPVsRegex(a args) (any, error) {
 	if a.Get("regex") == "" {
-		return nil, notFound("parameter regex: a regular expression of names is required")
+		return nil, badQuery{errors.New("parameter regex: a regular expression of names is required")}
 	}
 	match, err := request.Regexp(a.Get("regex"))
 	if err != nil {

@@ -42,6 +42,9 @@ func parseQuery(file string, q url.Values, now time.Time) (a dataQuery, code int
 	if call != "getData" && call != "getDataForPVs" {
 		return a, http.StatusNotFound, fmt.Errorf("%s is not supported; use getData, getDataForPVs or getDataAtTime", call)
 	}
+	if ext == "flx" {
+		return a, http.StatusNotImplemented, fmt.Errorf("%s.flx is not supported: it was for Adobe Flex; use one of %s", call, extensions())
+	}
 	if _, known := formats[ext]; !known {
 		return a, http.StatusNotFound, fmt.Errorf("getData.%s is not supported; use one of %s", ext, extensions())
 	}

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"math"
 
+	"varve.dev/varve/engine/postprocess"
+	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -32,6 +34,28 @@ func joined(parts []iter.Seq2[*sample.Run, error]) iter.Seq2[*sample.Run, error]
 				}
 			}
 		}
+	}
+}
+
+// starts returns the function that returns the start of the bin of a time, as postprocess.Func does for the
+// range of the time. It returns nil if the samples of the answer keep their times. width is as in series.
+func (a *dataQuery) starts(op *postprocess.Func, width int64) func(t int64) int64 {
+	switch {
+	case width > 0:
+		return func(t int64) int64 { return rollup.Floor(t, width) }
+	case op == nil || op.Starts(a.from, a.to) == nil:
+		return nil
+	}
+	var all []func(t int64) int64
+	for _, r := range a.ranges {
+		all = append(all, op.Starts(r.from, r.to))
+	}
+	return func(t int64) int64 {
+		i := 0
+		for i < len(a.ranges)-1 && a.ranges[i].to < t {
+			i++
+		}
+		return all[i](t)
 	}
 }
 

@@ -216,7 +216,7 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 func TestRawFieldsOfChanges(t *testing.T) {
 	s := &series{name: "PV"}
 	for _, c := range []change{
-		{newYear - 2e9, []header{{"EGU", "A"}}}, {newYear - 1e9, []header{{"EGU", "mA"}, {"DESC", ""}}}, {newYear + 1e9, []header{{"HIHI", "\t\n"}}},
+		{newYear - 2e9, 0, []header{{"EGU", "A"}}}, {newYear - 1e9, 0, []header{{"EGU", "mA"}, {"DESC", ""}}}, {newYear + 1e9, 0, []header{{"HIHI", "\t\n"}}},
 	} {
 		s.changes.add(c)
 	}

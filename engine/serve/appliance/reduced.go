@@ -27,6 +27,7 @@ func (h *Handler) readReduced(ctx context.Context, s *series, pv string, r timeR
 	if err != nil {
 		return out, failed(pv, err)
 	}
+	s.width = width
 	return reduced{means(bins.All, r.to), bins.CompleteUntil}, nil
 }
 

@@ -7,7 +7,9 @@ The result is {client: {PV: {"times": [ns], "values": […], "severity": […], 
 
 import io
 import json
+import os
 import sys
+import tempfile
 from datetime import datetime, timezone
 
 import duckdb
@@ -159,6 +161,12 @@ def read(base, pv, start, end):
     connection = duckdb.connect()
     connection.register_filesystem(Varve())
     yield "DuckDB, files", of_duckdb(connection.read_parquet([f.replace("http://", "varve://") for f in files]))
+    with tempfile.TemporaryDirectory() as directory:
+        saved = [os.path.join(directory, d["day"] + ".parquet") for d in days]
+        for name, f in zip(saved, files):
+            with open(name, "wb") as out:
+                out.write(requests.get(f).content)
+        yield "DuckDB, saved files", of_duckdb(duckdb.connect().read_parquet(saved))
 
 
 def main():
