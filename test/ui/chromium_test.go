@@ -22,14 +22,17 @@ var shared struct {
 	stop context.CancelFunc
 }
 
-// startBrowser returns the context of the browser, and starts the browser if no test did so before.
+// startBrowser returns the context of the browser, and starts the browser unless it runs already.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
 	path := chromium(t)
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	if shared.ctx != nil {
+	if shared.ctx != nil && shared.ctx.Err() == nil {
 		return shared.ctx
+	}
+	if shared.stop != nil {
+		shared.stop() // what is left of a browser that crashed
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.WindowSize(1280, 720), chromedp.Flag("lang", "en-GB"), chromedp.Env("TZ=Europe/Berlin"), chromedp.WSURLReadTimeout(patience))
@@ -54,7 +57,11 @@ func openTab(t *testing.T) (tab context.Context, profile cdp.BrowserContextID) {
 	if err != nil {
 		t.Fatalf("creating a profile of the browser: %v", err)
 	}
-	t.Cleanup(func() { closeProfile(t, parent, profile) })
+	t.Cleanup(func() {
+		if err := closeProfile(parent, profile); err != nil {
+			t.Errorf("closing a profile of the browser: %v", err)
+		}
+	})
 	id, err := target.CreateTarget("about:blank").WithBrowserContextID(profile).WithNewWindow(true).Do(ctx)
 	if err != nil {
 		t.Fatalf("opening a tab: %v", err)
@@ -65,13 +72,10 @@ func openTab(t *testing.T) (tab context.Context, profile cdp.BrowserContextID) {
 }
 
 // closeProfile closes a profile, with all its windows.
-func closeProfile(t *testing.T, parent context.Context, profile cdp.BrowserContextID) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(parent, patience)
+func closeProfile(browser context.Context, profile cdp.BrowserContextID) error {
+	ctx, cancel := context.WithTimeout(browser, patience)
 	defer cancel()
-	if err := target.DisposeBrowserContext(profile).Do(cdp.WithExecutor(ctx, chromedp.FromContext(parent).Browser)); err != nil {
-		t.Errorf("closing a profile of the browser: %v", err)
-	}
+	return target.DisposeBrowserContext(profile).Do(cdp.WithExecutor(ctx, chromedp.FromContext(browser).Browser))
 }
 
 // stopBrowser ends the browser, if a test has started it.
