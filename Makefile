@@ -158,9 +158,10 @@ test: deps ## Run the tests that every edit needs, with the race detector.
 	COMPUTING="$(SINGLE)" hack/test.sh -skip '$(LONG)' $(TESTFLAGS) $(PKG)
 
 # The long tests of these packages simulate days, or run thousands of seeds. The race detector makes
-# them take five times as long. `make test` runs the short tests of these packages with the detector.
-COMPUTING = ./controllers/placement/... ./engine ./engine/block ./engine/postprocess ./engine/query ./engine/rollup \
-  ./engine/seal ./engine/search ./engine/serve/explore ./groups/channellist ./groups/migration ./test/handover
+# them take five times as long. `make test` runs the short tests of these packages, most of them with
+# the detector.
+COMPUTING = ./controllers/placement/... ./engine ./engine/block ./engine/postprocess ./engine/predicate ./engine/query \
+  ./engine/rollup ./engine/seal ./engine/search ./engine/serve/explore ./groups/channellist ./groups/migration ./test/handover
 
 # Some packages start three Cassandra nodes, so two packages at most are tested at a time, and one of
 # COMPUTING beside them.
