@@ -17,11 +17,12 @@ import (
 	"varve.dev/varve/controllers/shards"
 )
 
-// blind cuts an engine off from all IOCs, or ends this.
-func (p *shardsFixture) blind(name string, blind bool) {
+// openEyes makes a blind engine reach all IOCs.
+func (p *shardsFixture) openEyes(name string) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.engines[name].blind = blind
+	p.engines[name].blind = false
+	p.mu.Unlock()
+	p.wake()
 }
 
 // reportShard returns what an engine reports of a shard. Each channel of a shard is on the shard's
@@ -48,8 +49,7 @@ var _ = Describe("An engine that reaches no IOC", func() {
 		Eventually(func() []string { return p.owners(ctx) }).Should(And(HaveLen(8), HaveEach("a1")))
 		p.writes.quiet() // so that a1 has reported what it sees
 		seen := p.watch(ctx)
-		p.startEnginesOn(ctx, "b", "b1")
-		p.blind("b1", true)
+		p.startEngine(ctx, "b", "b1", func(e *simulatedEngine) { e.blind = true })
 
 		By("undoing the moves")
 		Eventually(func() []string { return p.events(ctx) }, patience).Should(ContainElements("Rebalancing", "MoveUndone"))
@@ -68,7 +68,7 @@ var _ = Describe("An engine that reaches no IOC", func() {
 		)))
 
 		By("moving shards once the engine sees")
-		p.blind("b1", false)
+		p.openEyes("b1")
 		Eventually(func() int {
 			return len(slices.DeleteFunc(p.owners(ctx), func(e string) bool { return !strings.HasPrefix(e, "b") }))
 		}, patience).Should(BeNumerically(">=", 3))

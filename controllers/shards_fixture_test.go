@@ -14,7 +14,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -24,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers"
 	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/outcome"
@@ -43,27 +41,20 @@ type shardsFixture struct {
 	finder    *simulatedFinder
 	writes    *writes // requests of the reconciler
 
+	// changed gets a value after a change of a shard or of an engine, upon which engines act.
+	changed chan struct{}
+
 	mu      sync.Mutex
 	engines map[string]*simulatedEngine // by pod
-}
-
-// simulatedEngine is the state of a simulated engine. The fixture's mutex guards it.
-type simulatedEngine struct {
-	ip     string
-	silent bool // does not renew its Lease, report, or update a status
-	stuck  bool // joins further shards but never captures them
-	blind  bool // connects no channels
-	phases map[int]v1alpha1.ShardPhase
-	named  map[int]bool // shards whose spec names the engine
-	lists  map[int][]string
-	// channels are the numbers of channels of the shards.
-	channels map[int]int32
+	renewed map[string]metav1.MicroTime // when each engine last renewed its Lease, by pod
+	started int                         // engines, also those that are gone
 }
 
 func newShardsFixture(ctx SpecContext, changes ...func(*shards.Reconciler)) *shardsFixture {
 	GinkgoHelper()
 	p := &shardsFixture{
-		namespace: newNamespace(ctx), engines: map[string]*simulatedEngine{},
+		namespace: newNamespace(ctx), changed: make(chan struct{}, 1),
+		engines: map[string]*simulatedEngine{}, renewed: map[string]metav1.MicroTime{},
 		finder: &simulatedFinder{}, writes: &writes{counts: map[string]int{}},
 	}
 	cfg := rest.CopyConfig(restConfig)
@@ -74,7 +65,7 @@ func newShardsFixture(ctx SpecContext, changes ...func(*shards.Reconciler)) *sha
 	})
 	Expect(err).NotTo(HaveOccurred())
 	f := fleet.New(fleet.Config{
-		Pods: mgr.GetClient(), API: mgr.GetAPIReader(), Namespaces: []string{p.namespace}, Fetch: p.fetch,
+		Pods: mgr.GetClient(), API: renewedLeases{mgr.GetAPIReader(), p}, Namespaces: []string{p.namespace}, Fetch: p.fetch,
 		Log: logr.Discard(), Registerer: prometheus.NewRegistry(),
 	})
 	Expect(mgr.Add(f)).To(Succeed())
@@ -89,6 +80,7 @@ func newShardsFixture(ctx SpecContext, changes ...func(*shards.Reconciler)) *sha
 	}
 	p.finder.changed = r.ChannelFinderChanged
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
+	p.wakeAfterChanges(ctx, mgr)
 
 	run, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -184,213 +176,6 @@ func (f *simulatedFinder) answer(url, query string, names ...string) {
 	f.names, f.known = names, true
 	f.mu.Unlock()
 	f.changed(url, query)
-}
-
-// startEngines adds engines, all on one node.
-func (p *shardsFixture) startEngines(ctx context.Context, names ...string) {
-	GinkgoHelper()
-	p.startEnginesOn(ctx, "node-1", names...)
-}
-
-// startEnginesOn adds engines on a node. Each engine gets a ready pod.
-func (p *shardsFixture) startEnginesOn(ctx context.Context, node string, names ...string) {
-	GinkgoHelper()
-	for _, name := range names {
-		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name, Labels: map[string]string{
-				v1alpha1.LabelName: "varve", v1alpha1.LabelComponent: v1alpha1.ComponentEngine, v1alpha1.LabelArchiver: "main",
-			}},
-			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "engine", Image: "varve"}}},
-		}
-		Expect(k8s.Create(ctx, pod)).To(Succeed())
-		p.mu.Lock()
-		ip := fmt.Sprint("10.0.0.", len(p.engines)+1)
-		p.engines[name] = &simulatedEngine{ip: ip, phases: map[int]v1alpha1.ShardPhase{}, named: map[int]bool{}, lists: map[int][]string{}, channels: map[int]int32{}}
-		p.mu.Unlock()
-		pod.Status.PodIP = ip
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		Expect(k8s.Status().Update(ctx, pod)).To(Succeed())
-	}
-}
-
-// stick prevents an engine from capturing further shards.
-func (p *shardsFixture) stick(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.engines[name].stuck = true
-}
-
-// silence makes an engine unresponsive, as if its node had lost power.
-func (p *shardsFixture) silence(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.engines[name].silent = true
-}
-
-// removePod deletes a pod without a grace period.
-func (p *shardsFixture) removePod(ctx context.Context, name string) {
-	GinkgoHelper()
-	p.mu.Lock()
-	delete(p.engines, name)
-	p.mu.Unlock()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name}}
-	Expect(client.IgnoreNotFound(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0)))).To(Succeed())
-}
-
-// fetch returns the report of the engine at an IP address.
-func (p *shardsFixture) fetch(_ context.Context, ip string, _ int32) (*report.Report, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, e := range p.engines {
-		if e.ip != ip || e.silent {
-			continue
-		}
-		r := &report.Report{Engine: name}
-		for index, phase := range e.phases {
-			r.Shards = append(r.Shards, e.reportShard(index, phase))
-		}
-		return r, nil
-	}
-	return nil, errors.New("no answer")
-}
-
-// play runs the simulated engines until ctx ends.
-func (p *shardsFixture) play(ctx context.Context) {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for n := 0; ctx.Err() == nil; n++ {
-		if n%5 == 0 {
-			p.renewLeases(ctx)
-		}
-		p.answer(ctx)
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
-	}
-}
-
-// living returns the names of the engines that are not silent.
-func (p *shardsFixture) living() (names []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, e := range p.engines {
-		if !e.silent {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func (p *shardsFixture) renewLeases(ctx context.Context) {
-	for _, name := range p.living() {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.namespace, Name: name, Labels: map[string]string{v1alpha1.LabelArchiver: "main"},
-		}}
-		if k8s.Get(ctx, client.ObjectKeyFromObject(lease), lease) != nil {
-			_ = k8s.Create(ctx, lease)
-		}
-		lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Now()))
-		_ = k8s.Update(ctx, lease)
-	}
-}
-
-// answer executes one step of each engine in each shard whose spec names it.
-func (p *shardsFixture) answer(ctx context.Context) {
-	var shards v1alpha1.ArchiveShardList
-	if k8s.List(ctx, &shards, client.InNamespace(p.namespace)) != nil {
-		return
-	}
-	living := p.living()
-	seen := map[string]map[int]bool{}
-	for i := range shards.Items {
-		s := &shards.Items[i]
-		for _, e := range s.Spec.Engines {
-			if !slices.Contains(living, e.Name) {
-				continue
-			}
-			if seen[e.Name] == nil {
-				seen[e.Name] = map[int]bool{}
-			}
-			seen[e.Name][int(*s.Spec.Index)] = true
-			p.step(ctx, s, e)
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, e := range p.engines {
-		e.named = seen[name]
-	}
-}
-
-// step updates the status of a shard after an order to an engine. After a conflict the next
-// call tries again.
-func (p *shardsFixture) step(ctx context.Context, s *v1alpha1.ArchiveShard, e v1alpha1.ShardEngine) {
-	if s.Status == nil {
-		s.Status = &v1alpha1.ArchiveShardStatus{}
-	}
-	at := slices.IndexFunc(s.Status.Engines, func(a v1alpha1.ShardEngineStatus) bool { return a.Name == e.Name })
-	if at < 0 {
-		s.Status.Engines = append(s.Status.Engines, v1alpha1.ShardEngineStatus{Name: e.Name})
-		at = len(s.Status.Engines) - 1
-	}
-	before := s.Status.Engines[at]
-	now := v1alpha1.ShardEngineStatus{Name: e.Name, Phase: nextPhase(s, e)}
-	p.mu.Lock()
-	if p.engines[e.Name].stuck && before.Phase == v1alpha1.Joining && now.Phase == v1alpha1.Capturing {
-		now.Phase = v1alpha1.Joining
-	}
-	switch {
-	case now.Phase != v1alpha1.Capturing:
-	case before.Phase == v1alpha1.Capturing:
-		now.Connected = before.Connected
-	case p.engines[e.Name].blind:
-		now.Connected = new(int32)
-	default:
-		now.Connected = new(s.Spec.Channels)
-	}
-	p.mu.Unlock()
-	if e.Order == v1alpha1.OrderCapture {
-		for _, l := range s.Spec.Lists {
-			now.Lists = append(now.Lists, l.Name)
-		}
-		for _, l := range s.Spec.Deletions {
-			now.Deleted = append(now.Deleted, l.Name)
-		}
-	}
-	p.mu.Lock()
-	if now.Phase == v1alpha1.Drained {
-		delete(p.engines[e.Name].phases, int(*s.Spec.Index))
-	} else {
-		p.engines[e.Name].phases[int(*s.Spec.Index)] = now.Phase
-		p.engines[e.Name].lists[int(*s.Spec.Index)] = now.Lists
-		p.engines[e.Name].channels[int(*s.Spec.Index)] = s.Spec.Channels
-	}
-	p.mu.Unlock()
-	if before.Phase == now.Phase && slices.Equal(before.Lists, now.Lists) && slices.Equal(before.Deleted, now.Deleted) {
-		return
-	}
-	s.Status.Engines[at] = now
-	_ = k8s.Status().Update(ctx, s)
-}
-
-func nextPhase(s *v1alpha1.ArchiveShard, e v1alpha1.ShardEngine) v1alpha1.ShardPhase {
-	phases := map[string]v1alpha1.ShardPhase{}
-	for _, a := range s.Status.Engines {
-		phases[a.Name] = a.Phase
-	}
-	if e.Order == v1alpha1.OrderCapture {
-		if phases[e.Name] == "" {
-			return v1alpha1.Joining
-		}
-		return v1alpha1.Capturing
-	}
-	for _, other := range s.Spec.Engines {
-		if other.Order == v1alpha1.OrderCapture && phases[other.Name] == v1alpha1.Capturing {
-			return v1alpha1.Drained
-		}
-	}
-	return v1alpha1.Draining
 }
 
 // shards returns all shards, sorted by name.

@@ -43,7 +43,9 @@ func TestControllers(t *testing.T) {
 var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	// Most polls list objects, which takes more processor time than what they wait for.
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 

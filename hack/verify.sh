@@ -29,6 +29,13 @@ for place in $mapped; do
   [[ -e $place ]] || report "the map in CONTRIBUTING.md names $place, which does not exist"
 done
 
+# `make test` tests the packages of SINGLE without the race detector, so they start no goroutines.
+for package in ${SINGLE:-}; do
+  [[ -d $package ]] || report "SINGLE in the Makefile names $package, which does not exist"
+  starts=$(grep -nE '^[^/"]*\bgo (func|[A-Za-z_.]+)\(|\.Go\(|\bt\.Parallel\(|\bsynctest\.|\bhttptest\.' "$package"/*.go || true)
+  [[ -z $starts ]] || report "remove $package from SINGLE in the Makefile, because it starts a goroutine: $starts"
+done
+
 # A build of the web UI needs Node, so this compares hashes.
 hack/ui.sh check || report "the bundle of the web UI is out of date"
 

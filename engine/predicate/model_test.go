@@ -81,9 +81,15 @@ func (a *archive) predicate(depth int) model {
 
 // TestIntervalsEqualModel compares intervals with a predicate that is evaluated on all samples and
 // marks, on random data, with and without rollups.
-func TestIntervalsEqualModel(t *testing.T) {
+func TestIntervalsEqualModel(t *testing.T) { compareIntervals(t, 7) }
+
+// TestLong_IntervalsEqualModel is TestIntervalsEqualModel with more seeds.
+func TestLong_IntervalsEqualModel(t *testing.T) { compareIntervals(t, 20) }
+
+func compareIntervals(t *testing.T, seeds uint64) {
+	t.Helper()
 	seen := map[State]int{}
-	for seed := range uint64(20) {
+	for seed := range seeds {
 		a := newArchive(t, seed)
 		a.fill()
 		if seed%3 > 0 {
@@ -111,16 +117,22 @@ func TestIntervalsEqualModel(t *testing.T) {
 			}
 		}
 	}
-	if min(seen[True], seen[False], seen[Unknown]) < 400 {
+	if min(seen[True], seen[False], seen[Unknown]) < 20*int(seeds) {
 		t.Errorf("the tests have too few results: %v", seen)
 	}
 }
 
 // TestSamplesEqualABruteForceFilter compares the samples of a PV while a predicate holds with all its
 // samples, each of which is tested, and the ranges split at any time.
-func TestSamplesEqualABruteForceFilter(t *testing.T) {
+func TestSamplesEqualABruteForceFilter(t *testing.T) { compareSamples(t, 5) }
+
+// TestLong_SamplesEqualABruteForceFilter is TestSamplesEqualABruteForceFilter with more seeds.
+func TestLong_SamplesEqualABruteForceFilter(t *testing.T) { compareSamples(t, 15) }
+
+func compareSamples(t *testing.T, seeds uint64) {
+	t.Helper()
 	total := 0
-	for seed := range uint64(15) {
+	for seed := range seeds {
 		a := newArchive(t, seed)
 		a.fill()
 		if seed%2 == 0 {
@@ -147,7 +159,7 @@ func TestSamplesEqualABruteForceFilter(t *testing.T) {
 			}
 		}
 	}
-	if total < 700 {
+	if total < 45*int(seeds) {
 		t.Errorf("only %d samples were selected", total)
 	}
 }

@@ -11,8 +11,13 @@ import (
 
 // TestReleasedSamplesAreSealed runs an engine whose memory is too small for the samples between
 // two checkpoints. All samples must get into blocks, and rollups must agree with them.
-func TestReleasedSamplesAreSealed(t *testing.T) {
-	for seed := range uint64(30) {
+func TestReleasedSamplesAreSealed(t *testing.T) { sealReleased(t, 6) }
+
+// TestLong_ReleasedSamplesAreSealed is TestReleasedSamplesAreSealed with more seeds.
+func TestLong_ReleasedSamplesAreSealed(t *testing.T) { sealReleased(t, 30) }
+
+func sealReleased(t *testing.T, seeds uint64) {
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 9))
 			level := store.LevelOf(10*time.Second, store.Forever)

@@ -372,6 +372,7 @@ func TestJSONAccessEqualsNative(t *testing.T) {
 		start, end := times[min(a, b)]-rng.Int64N(2), times[max(a, b)]+rng.Int64N(2)-newYear
 		start -= newYear
 		got := r.items("X", start, end, "")
+		whole := values(got)
 		want := r.native("X", start, end)
 		if next := slices.IndexFunc(times, func(t int64) bool { return t >= newYear+end }); next >= 0 && times[next] > newYear+end {
 			if len(got) != len(want)+1 || got[len(got)-1].Time != times[next] {
@@ -385,7 +386,6 @@ func TestJSONAccessEqualsNative(t *testing.T) {
 		middle := start + (end-start)/2
 		joined := append(values(r.items("X", start, middle, "")), values(r.items("X", middle, end, ""))...)
 		slices.Sort(joined)
-		whole := values(r.items("X", start, end, ""))
 		slices.Sort(whole)
 		if joined = slices.Compact(joined); !slices.Equal(joined, whole) {
 			t.Fatalf("from %d to %d, split at %d, there are %d samples, want %d", start, end, middle, len(joined), len(whole))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,22 +24,6 @@ import (
 // patience is how long a test waits for a state of the page before it fails.
 const patience = 2 * time.Minute
 
-// chromium returns the browser. Where there is none, the test is skipped, except in CI.
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{os.Getenv("VARVE_TEST_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); name != "" && err == nil {
-			return path
-		}
-	}
-	const missing = "these tests need Chromium: run hack/chromium.sh, or set VARVE_TEST_CHROMIUM to its path"
-	if os.Getenv("CI") != "" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
-	return ""
-}
-
 // page is a tab of a browser.
 type page struct {
 	t   *testing.T
@@ -52,32 +35,19 @@ type page struct {
 	problems chan string
 }
 
-// open opens a URL in a new browser.
+// open opens a URL in a new tab. Cookies, stored settings and the cache are those of a new browser.
 func open(t *testing.T, url string) *page {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox,
-		chromedp.WindowSize(1280, 720), chromedp.Flag("lang", "en-GB"), chromedp.Env("TZ=Europe/Berlin"), chromedp.WSURLReadTimeout(patience))
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(logUnknown))
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 2*patience)
+	ctx, profile := openTab(t)
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	t.Cleanup(cancel)
 	p := &page{t: t, ctx: ctx, downloads: t.TempDir(), problems: make(chan string, 100)}
 	p.watch(url)
 	p.run(chromedp.EmulateViewport(1280, 720), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}),
-		network.Enable(), runtime.Enable(), log.Enable(),
-		browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(p.downloads).WithEventsEnabled(true),
+		emulation.SetFocusEmulationEnabled(true), network.Enable(), runtime.Enable(), log.Enable(),
+		browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllow).WithBrowserContextID(profile).WithDownloadPath(p.downloads).WithEventsEnabled(true),
 		chromedp.Navigate(url))
 	return p
-}
-
-// logUnknown logs an error of the browser's driver, which does not know the events of windows that a
-// button opens.
-func logUnknown(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !strings.Contains(text, "EventTopLayerElementsUpdated") {
-		_, _ = fmt.Fprintln(os.Stderr, text)
-	}
 }
 
 // watch collects problems of the page.

@@ -23,8 +23,12 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// TestMain builds the program for the tests that run it.
-func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
+// TestMain builds the program for the tests that run it, and ends the browser after all tests.
+func TestMain(m *testing.M) {
+	status := program.Main(m)
+	stopBrowser()
+	os.Exit(status)
+}
 
 // The PV of the tests with a token. No IOC has it: the tests are about who may read.
 const guardedPV = "UITOKEN:VAC:PRES"
