@@ -32,6 +32,7 @@ type channel struct {
 	state    State
 	since    int64
 	changed  time.Duration // the monotonic time of since
+	moved    time.Duration // the monotonic time of the latest move to another shard; 0: none
 	heard    heard
 	latest   latest
 	absence  absence
@@ -243,7 +244,7 @@ func (c *channel) moveTo(to *journal.ShardJournal) {
 	if c.journal == to {
 		return
 	}
-	c.journal = to
+	c.journal, c.moved = to, c.m.instant().Monotonic
 	if h := c.head; h != nil {
 		c.giveUpHead((*journal.Head).Retire)
 		c.head = to.Open(c.pv, h.Type())

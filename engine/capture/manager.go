@@ -266,21 +266,23 @@ func (m *Manager) Shard(pv string) (shard int, captured bool) {
 	return c.shard, true
 }
 
-// ConnectedSince returns the time in ns since 1970 since which a PV has been connected without
-// interruption, or 0 if it is not connected or not captured.
-func (m *Manager) ConnectedSince(pv string) int64 {
+// ConnectedFor returns for how long a PV has been connected without interruption, and for how long of
+// that time its samples have gone to its present shard. It returns false if the PV is not connected or
+// not captured. Steps of the clock do not change the result.
+func (m *Manager) ConnectedFor(pv string) (total, inShard time.Duration, connected bool) {
 	m.mu.RLock()
 	c := m.channels[pv]
 	m.mu.RUnlock()
 	if c == nil {
-		return 0
+		return 0, 0, false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != Connected {
-		return 0
+		return 0, 0, false
 	}
-	return c.since
+	now := m.instant().Monotonic
+	return now - c.changed, now - max(c.changed, c.moved), true
 }
 
 // Retention returns how long the samples of a PV are kept, and false if the PV is not

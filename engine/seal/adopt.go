@@ -199,8 +199,7 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 		s.reportGap(c.Writer, lost)
 	}
 	if !c.Closed {
-		from := lastSaved(&c, g)
-		to := max(from, s.deadSince(c.Writer).UnixNano()) // the clocks may differ
+		from, to := s.lostSince(&c, g)
 		if err := s.cfg.Died(ctx, s.shardJournal.Shard, from, to); err != nil {
 			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
 		}
@@ -211,14 +210,21 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	return s.cfg.Store.DropClaim(ctx, c)
 }
 
-// deadSince returns the time from which a writer counts as dead. Its claim may be dropped much later, because
-// its rows were held. Other engines have captured since.
-func (s *Shard) deadSince(w store.WriterID) time.Time {
-	now := time.Now()
-	if l, known := s.watched[w]; known && now.Sub(l.seen) > s.cfg.Silence {
-		return l.seen.Add(s.cfg.Silence)
+// lostSince returns between which times samples of a writer that died may be missing: since its
+// samples were saved, until it counted as dead. Its claim may be dropped much later, because its rows
+// were held. Other engines have captured since. The times are by the clocks of the store.
+func (s *Shard) lostSince(c *store.Claim, g *gathering) (from, to int64) {
+	now, seen := s.clock.StoreTime(), time.Duration(0)
+	if l, known := s.watched[c.Writer]; known {
+		seen = time.Since(l.seen)
 	}
-	return now
+	// The samples were saved before the claim said so. A claim of an earlier version says so by the
+	// clock of its engine, which may be ahead.
+	from = min(lastSaved(c, g), now-int64(seen))
+	if to = now; seen > s.cfg.Silence {
+		to -= int64(seen - s.cfg.Silence)
+	}
+	return from, max(from, to)
 }
 
 // lastSaved returns the time up to which all samples of a writer that died are in its rows. A

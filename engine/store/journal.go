@@ -71,9 +71,9 @@ type Claim struct {
 	Last Position
 	// Sealing is the term under which the writer's engine seals the shard.
 	Sealing Term
-	// Saved is a time in ns since 1970 by the clock of the engine. All samples that the engine
-	// captured in the shard before this time are in acknowledged rows. Saved is never after
-	// Alive.
+	// Saved is a time in ns since 1970 by the clocks of the store, so that it can be compared with
+	// times of other engines. All samples that the engine captured in the shard before this time are
+	// in acknowledged rows.
 	Saved int64
 	// Stamp identifies the version of a claim that Claims returned, if the store needs it.
 	// PutClaim ignores it.

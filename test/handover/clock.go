@@ -24,6 +24,19 @@ func (e *engine) setClock() {
 	e.verdict.Use(unasked{})
 }
 
+// storeTime returns the time by the clock of the store, which every engine knows. All engines use it
+// for the times that they compare with those of others: up to when samples are saved, and since when
+// an engine is connected.
+func (e *engine) storeTime() time.Duration { return e.w.zero() + e.w.now }
+
+// savedTime returns the time that a shard journal notes when all its samples are saved.
+func (e *engine) savedTime() time.Duration {
+	if e.w.cfg.Fault == OwnSaved {
+		return e.clock()
+	}
+	return e.storeTime()
+}
+
 // wall returns a time of the simulation in ns since 1970.
 func wall(t time.Duration) int64 { return epoch.Add(t).UnixNano() }
 

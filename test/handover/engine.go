@@ -169,7 +169,7 @@ func (e *engine) shardJournals() (out []*shardJournal) {
 // marks reports whether the death of a writer leaves a gap in the samples of a shardJournal.
 // There is no gap if the shardJournal has been connected since from.
 func (e *engine) marks(l *shardJournal, from time.Duration) bool {
-	return !l.sub.connected || l.sub.since > from
+	return !l.sub.connected || l.sub.sinceStored > from
 }
 
 // startCapture starts the capture of a shard.

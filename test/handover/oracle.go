@@ -156,7 +156,7 @@ func (o *oracle) lost(shard, n int) {
 		return
 	case w.cfg.Profile != Anything:
 		w.violated(shard, "update %d, sent at %v, is lost", n, sent)
-	case !f.shed && !f.excused && w.exact && !o.marked(shard, n):
+	case !f.shed && !f.excused && !o.marked(shard, n):
 		w.violated(shard, "update %d, sent at %v, is lost and in no mark", n, sent)
 	}
 	w.count(Lost)
