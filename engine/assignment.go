@@ -264,7 +264,7 @@ func (e *Engine) ShardStatus(shard int) ShardStatus {
 func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error {
 	var marks []store.PVMark
 	for _, pv := range e.capture.InShard(shard) {
-		if s, ok := e.capture.Status(pv); ok && s.State == capture.Connected && s.Since <= from {
+		if since := e.capture.ConnectedSince(pv); since != 0 && since <= from {
 			continue
 		}
 		marks = append(marks, store.PVMark{PV: pv, Writer: e.writer, Mark: sample.Mark{Time: from, End: to, Kind: sample.Died}})

@@ -85,11 +85,14 @@ func NewManager(cfg Config) *Manager {
 type Ended struct {
 	PV, Group string
 	Shard     int
-	Time      int64 // ns since 1970; no later sample was captured
+	Time      int64 // ns since 1970, for a mark; samples that arrived later were not captured
 }
 
 // now returns the engine's time in ns since 1970.
 func (m *Manager) now() int64 { return m.instant().Now }
+
+// moment returns the instant at which time.Now returned t.
+func (m *Manager) moment(t time.Time) clock.Instant { return clock.Moment(m.instant, t) }
 
 // Apply captures exactly the channels of an assignment. It starts, changes and ends the
 // capture of single channels, and leaves all others alone. It returns the channels whose
@@ -199,7 +202,7 @@ func (m *Manager) remove(c *channel) Ended {
 	m.gone.add(c)
 	delete(m.channels, c.pv)
 	m.leaveShardLocked(c)
-	return Ended{PV: c.pv, Group: c.group, Shard: c.shard, Time: m.now()}
+	return Ended{PV: c.pv, Group: c.group, Shard: c.shard, Time: c.afterMarksLocked(m.instant().Begin)}
 }
 
 // InShard returns the PVs that are captured in a shard.
@@ -267,7 +270,8 @@ func (m *Manager) Shard(pv string) (shard int, captured bool) {
 }
 
 // ConnectedSince returns the time in ns since 1970 since which a PV has been connected without
-// interruption, or 0 if it is not connected or not captured.
+// interruption, or 0 if it is not connected or not captured. If the clock may be wrong, it is the latest
+// time that it may have been, by what is known now: samples from before may be missing.
 func (m *Manager) ConnectedSince(pv string) int64 {
 	m.mu.RLock()
 	c := m.channels[pv]
@@ -275,12 +279,13 @@ func (m *Manager) ConnectedSince(pv string) int64 {
 	if c == nil {
 		return 0
 	}
+	at := m.instant()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != Connected {
 		return 0
 	}
-	return c.since
+	return at.Ago(at.Monotonic - c.changed).End
 }
 
 // Retention returns how long the samples of a PV are kept, and false if the PV is not
@@ -308,7 +313,7 @@ func (m *Manager) Expired(pv string, n int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ledger.drop(sample.Expired, uint64(n), m.now())
+	c.ledger.drop(sample.Expired, uint64(n), m.instant())
 }
 
 // Names yields the captured PVs, in no particular order.

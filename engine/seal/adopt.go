@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -133,7 +134,7 @@ func (s *Shard) adoptReleased(ctx context.Context) error {
 		return nil
 	}
 	if got.at < to {
-		s.reportGap(c.Writer, &gap{after: got.at, rows: rowsBetween(got.at, to) + 1, from: got.read, to: time.Now().UnixNano()})
+		s.reportGap(c.Writer, &gap{after: got.at, rows: rowsBetween(got.at, to) + 1, from: got.read, to: s.clock.Now().End})
 	}
 	s.shardJournal.NoteSealed(to)
 	return nil
@@ -200,7 +201,7 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	}
 	if !c.Closed {
 		from := lastSaved(&c, g)
-		to := max(from, s.deadSince(c.Writer).UnixNano()) // the clocks may differ
+		to := max(from, s.deadSince(c.Writer)) // the engines may know different things about their clocks
 		if err := s.cfg.Died(ctx, s.shardJournal.Shard, from, to); err != nil {
 			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
 		}
@@ -211,18 +212,19 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	return s.cfg.Store.DropClaim(ctx, c)
 }
 
-// deadSince returns the time from which a writer counts as dead. Its claim may be dropped much later, because
-// its rows were held. Other engines have captured since.
-func (s *Shard) deadSince(w store.WriterID) time.Time {
+// deadSince returns the time from which a writer counts as dead, in ns since 1970: the latest that it may
+// have been if the clock may be wrong. Its claim may be dropped much later, because its rows were held. Other
+// engines have captured since.
+func (s *Shard) deadSince(w store.WriterID) int64 {
 	now := time.Now()
 	if l, known := s.watched[w]; known && now.Sub(l.seen) > s.cfg.Silence {
-		return l.seen.Add(s.cfg.Silence)
+		now = l.seen.Add(s.cfg.Silence)
 	}
-	return now
+	return clock.Moment(s.clock.Now, now).End
 }
 
-// lastSaved returns the time up to which all samples of a writer that died are in its rows. A
-// row that was flushed later does not prove that all earlier samples are in rows: their rows
+// lastSaved returns the time up to which all samples of a writer that died are in its rows. It is right
+// although the writer's clock was wrong: see store.Claim. A row that was flushed later does not prove that all earlier samples are in rows: their rows
 // may have been under way, or in the spool.
 func lastSaved(c *store.Claim, g *gathering) int64 {
 	if c.Saved != 0 {
