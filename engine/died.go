@@ -10,8 +10,7 @@ import (
 
 // markDied marks for each PV of a shard that a writer of the shard ended without closing its claim, so
 // that samples between two times may be missing. It skips PVs to which this engine was connected all
-// the time. All times are by the clocks of the store, in ns since 1970: the writer and this engine may
-// have clocks that differ.
+// the time. All times are in ns since 1970.
 //
 // The PVs are those that this engine captures in the shard, and those that left the shard and of which
 // the writer may have held samples. A PV that left is captured in another shard, perhaps by another
@@ -38,7 +37,7 @@ func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error 
 	}
 	var marks []store.PVMark
 	for pv, end := range ends {
-		if since, _ := e.connectedSince(pv); since != 0 && since <= from {
+		if since, _ := e.capture.ConnectedSince(pv); since != 0 && since <= from {
 			continue
 		}
 		marks = append(marks, store.PVMark{PV: pv, Writer: e.writer, Mark: sample.Mark{Time: from, End: end, Kind: sample.Died}})

@@ -22,23 +22,11 @@ func (e *Engine) Busy() bool { return e.memory.Used() > e.memory.Limit()/2 }
 func (e *Engine) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	held := e.capturedIn(q.PV)
 	// Samples of a shard in which the PV was before may be in the spool: see hidesSpooled.
-	_, held.Connected = e.connectedSince(q.PV)
+	_, held.Connected = e.capture.ConnectedSince(q.PV)
 	e.addShardJournals(&held, &q)
 	e.addSpooled(&held, &q)
 	held.Known = held.Known || len(held.Runs) > 0 || held.Missing != nil
 	return held
-}
-
-// connectedSince returns the time since which this engine has been connected to a PV without
-// interruption, and since which it has also captured the PV in its present shard. The times are in ns
-// since 1970 by the clocks of the store. They are 0 if the engine is not connected to the PV.
-func (e *Engine) connectedSince(pv string) (connected, inShard int64) {
-	total, here, isConnected := e.capture.ConnectedFor(pv)
-	if !isConnected {
-		return 0, 0
-	}
-	now := e.clock.StoreTime()
-	return now - int64(total), now - int64(here)
 }
 
 // capturedIn returns the shard in which the engine captures a PV.

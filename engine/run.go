@@ -23,10 +23,11 @@ func New(opts Options) *Engine {
 		opts: opts, clock: opts.Clock, writer: store.NewWriter(), memory: journal.NewMemory(opts.Memory), held: map[int]*holding{},
 	}
 	e.marks = mark.NewLog(opts.Store, e.writer, opts.Registerer, opts.Log)
+	e.marks.UseClock(e.clock)
 	e.journalMetrics = journal.NewMetrics(opts.Registerer, e.memory)
 	e.journalConfig = &journal.Config{
 		Store: opts.Store, Flush: opts.Flush, RowBytes: rowBytes, Memory: e.memory,
-		Lost: e.marks.Add, Boot: e.clock.Boot, Now: e.clock.StoreTime, Metrics: e.journalMetrics, Log: opts.Log,
+		Lost: e.marks.Add, Boot: e.clock.Boot, Now: e.clock.Now, Metrics: e.journalMetrics, Log: opts.Log,
 	}
 	if opts.Spool != nil {
 		e.journalConfig.Spool = opts.Spool

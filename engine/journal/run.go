@@ -98,7 +98,7 @@ func (j *ShardJournal) insertClaim(ctx context.Context) error {
 			j.claim.Epoch = max(j.claim.Epoch, c.Epoch)
 		}
 		j.claim.Epoch++
-		j.claim.Since = time.Now().UnixNano()
+		j.claim.Since = j.now().Begin
 	}
 	return j.putClaim(ctx)
 }
@@ -124,7 +124,7 @@ func (j *ShardJournal) flush(ctx context.Context) bool {
 // pass writes the new samples of the heads, at most one row from each, unless ctx ends or the
 // rest must go to the spool. more is true if the heads have further new samples.
 func (j *ShardJournal) pass(ctx context.Context) (more bool) {
-	begun, dirty := j.boot(), j.takeDirty()
+	begun, dirty := j.now(), j.takeDirty()
 	j.behind = false
 	for {
 		if j.pending == nil {
@@ -139,7 +139,7 @@ func (j *ShardJournal) pass(ctx context.Context) (more bool) {
 		j.shed()
 	}
 	if j.pending == nil && len(dirty) == 0 && !j.behind && !j.spoolDue && !j.spooled() {
-		j.saved.Store(int64(begun))
+		j.saved.Store(&begun)
 	}
 	j.redirty(dirty)
 	if !j.spoolDue { // the spool frees memory
@@ -162,7 +162,7 @@ type pendingRow struct {
 // if ctx has ended.
 func (j *ShardJournal) buildRow(ctx context.Context, dirty []*Head) []*Head {
 	now := time.Now()
-	j.row.reset(now.UnixNano())
+	j.row.reset(j.now().Begin)
 	var heads []*Head
 	for len(dirty) > 0 && len(j.row.body) < j.cfg.RowBytes {
 		h, before := dirty[0], j.row.count

@@ -62,9 +62,8 @@
 //   - A shard without an open claim, whose engine does not answer, is complete until the latest
 //     time in its closed claims: the engine has captured, but has not claimed the shard yet.
 //
-// Times of arrival are those of the clocks of the store, which all engines know. Their own clocks may
-// differ, and a comparison of a time of one with a time of another would prove nothing. A sample may
-// carry an older time.
+// Times of arrival are bounds of the right time, on the safe side, so the clocks of engines may be wrong
+// (package clock). A sample may carry an older time.
 //
 // # Tiers
 //

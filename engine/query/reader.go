@@ -38,8 +38,9 @@ type Held struct {
 	Covers []store.WriterID
 	// Flushed lists writers that are not covered, and how far their engines have flushed them.
 	Flushed []Flushed
-	// Connected is a time in ns since 1970 by the clocks of the store, or 0. An engine whose samples
-	// are all in Runs, or in acknowledged rows, has been connected to the PV since that time.
+	// Connected is a time in ns since 1970, or 0. An engine whose samples are all in Runs, or in
+	// acknowledged rows, has been connected to the PV since that time. It is the latest time that this
+	// may have been if the engine's clock may be wrong.
 	Connected int64
 	// Unanswered is true if an engine that may hold samples of the PV did not answer, or
 	// answered without them. The reader then uses claims to find out how far the journal is

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -133,7 +134,7 @@ func (s *Shard) adoptReleased(ctx context.Context) error {
 		return nil
 	}
 	if got.at < to {
-		s.reportGap(c.Writer, &gap{after: got.at, rows: rowsBetween(got.at, to) + 1, from: got.read, to: time.Now().UnixNano()})
+		s.reportGap(c.Writer, &gap{after: got.at, rows: rowsBetween(got.at, to) + 1, from: got.read, to: s.clock.Now().End})
 	}
 	s.shardJournal.NoteSealed(to)
 	return nil
@@ -210,26 +211,28 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	return s.cfg.Store.DropClaim(ctx, c)
 }
 
-// lostSince returns between which times samples of a writer that died may be missing: since its
-// samples were saved, until it counted as dead. Its claim may be dropped much later, because its rows
-// were held. Other engines have captured since. The times are by the clocks of the store.
+// lostSince returns between which times samples of a writer that died may be missing, in ns since 1970:
+// since its samples were saved, until it counted as dead. If the clock may be wrong, the times are the
+// earliest and the latest that they may have been. The claim may be dropped much later, because its rows
+// were held. Other engines have captured since.
 func (s *Shard) lostSince(c *store.Claim, g *gathering) (from, to int64) {
-	now, seen := s.clock.StoreTime(), time.Duration(0)
+	seen := time.Now()
+	dead := seen
 	if l, known := s.watched[c.Writer]; known {
-		seen = time.Since(l.seen)
+		seen = l.seen
+		if dead.Sub(seen) > s.cfg.Silence {
+			dead = seen.Add(s.cfg.Silence)
+		}
 	}
-	// The samples were saved before the claim said so. A claim of an earlier version says so by the
-	// clock of its engine, which may be ahead.
-	from = min(lastSaved(c, g), now-int64(seen))
-	if to = now; seen > s.cfg.Silence {
-		to -= int64(seen - s.cfg.Silence)
-	}
-	return from, max(from, to)
+	// The samples were saved before the claim said so. If nothing was known about the writer's clock, or
+	// the claim is of an earlier version, the clock may have been ahead.
+	from = min(lastSaved(c, g), clock.Moment(s.clock.Now, seen).Begin)
+	return from, max(from, clock.Moment(s.clock.Now, dead).End)
 }
 
-// lastSaved returns the time up to which all samples of a writer that died are in its rows. A
-// row that was flushed later does not prove that all earlier samples are in rows: their rows
-// may have been under way, or in the spool.
+// lastSaved returns the time up to which all samples of a writer that died are in its rows. It is right
+// although the writer's clock was wrong: see store.Claim. A row that was flushed later does not prove that
+// all earlier samples are in rows: their rows may have been under way, or in the spool.
 func lastSaved(c *store.Claim, g *gathering) int64 {
 	if c.Saved != 0 {
 		return c.Saved

@@ -300,7 +300,7 @@ func (d *drainer) giveUp(g *segment, shard, samples int) {
 	}
 	if d.Damaged != nil {
 		d.Damaged(shard, sample.Mark{
-			Time: g.created, End: time.Now().UnixNano(), Kind: sample.Lost, Reason: sample.Damaged, Count: uint64(samples),
+			Time: g.created, End: d.cfg.Now().End, Kind: sample.Lost, Reason: sample.Damaged, Count: uint64(samples),
 			Text: "a file of the spool is damaged",
 		})
 	}

@@ -24,19 +24,6 @@ func (e *engine) setClock() {
 	e.verdict.Use(unasked{})
 }
 
-// storeTime returns the time by the clock of the store, which every engine knows. All engines use it
-// for the times that they compare with those of others: up to when samples are saved, and since when
-// an engine is connected.
-func (e *engine) storeTime() time.Duration { return e.w.zero() + e.w.now }
-
-// savedTime returns the time that a shard journal notes when all its samples are saved.
-func (e *engine) savedTime() time.Duration {
-	if e.w.cfg.Fault == OwnSaved {
-		return e.clock()
-	}
-	return e.storeTime()
-}
-
 // wall returns a time of the simulation in ns since 1970.
 func wall(t time.Duration) int64 { return epoch.Add(t).UnixNano() }
 
@@ -53,6 +40,22 @@ func (e *engine) compareClock(shown, asked time.Duration) {
 	half := (e.elapsed() - asked) / 2
 	e.verdict.Note(clock.Servers, clock.Reading{Source: "store", Time: wall(shown), At: asked + half, Within: half})
 	e.verdict.Judge()
+}
+
+// earliest and latest return the bounds of the present time for marks. With ClockMarks, marks have the times of the
+// engine's clock.
+func (e *engine) earliest() time.Duration {
+	if e.w.cfg.Fault == ClockMarks {
+		return e.clock()
+	}
+	return time.Duration(e.verdict.Now().Begin - wall(0))
+}
+
+func (e *engine) latest() time.Duration {
+	if e.w.cfg.Fault == ClockMarks {
+		return e.clock()
+	}
+	return time.Duration(e.verdict.Now().End - wall(0))
 }
 
 // restamp replaces the time of a sample that is too far ahead of its arrival.

@@ -21,7 +21,6 @@ type subscription struct {
 	shardJournal *shardJournal
 	connected    bool
 	since        time.Duration // when it last connected, by the engine's clock
-	sinceStored  time.Duration // the same, by the clock of the store
 	changed      time.Duration // when it last connected or disconnected, by the engine's clock
 	circuit      int           // number of circuits that broke so far
 	onWay        []waiting     // updates that wait in sockets
@@ -97,7 +96,7 @@ func (i *ioc) connect(s *subscription, in time.Duration) {
 			i.connect(s, i.w.between(time.Second, 5*time.Second))
 		default:
 			s.connected, s.since = true, s.shardJournal.engine.clock()
-			s.changed, s.sinceStored = s.since, s.shardJournal.engine.storeTime()
+			s.changed = s.since
 			i.w.tracef(i.shard, "%v has connected", s.shardJournal)
 			if n := len(i.sent) - 1; n >= 0 { // the current value comes first
 				i.deliver(s, n)
