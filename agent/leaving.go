@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
 )
 
@@ -69,4 +70,40 @@ func (s *shard) ownChannels() []capture.Channel {
 	captured, _ := splitLeaving(s.captured, s.spec.Lists)
 	wanted, _ := splitLeaving(s.wanted, s.spec.Lists)
 	return union(captured, wanted)
+}
+
+// updateFormer adopts the former lists of the spec that have been read, and reports whether that changes
+// the engine's assignment. read returns nil for a list that has not been read.
+func (s *shard) updateFormer(read func(name string) *list) (changed bool) {
+	next := lists{}
+	for _, f := range s.spec.Former {
+		if l := read(f.Name); l != nil {
+			next[f.Name] = l
+		}
+	}
+	changed = !maps.Equal(next, s.former)
+	s.former = next
+	return changed
+}
+
+// left returns the PVs that leave the shard, and those that left it recently.
+func (s *shard) left() (left []engine.Left) {
+	for _, name := range s.leaving.names() {
+		left = append(left, engine.Left{PVs: s.leaving[name].pvs()})
+	}
+	for _, f := range s.spec.Former {
+		if l := s.former[f.Name]; l != nil && f.Left != nil {
+			left = append(left, engine.Left{PVs: l.pvs(), At: f.Left.UnixNano()})
+		}
+	}
+	return left
+}
+
+// pvs returns the PVs of a list.
+func (l *list) pvs() []string {
+	pvs := make([]string, len(l.channels))
+	for i := range l.channels {
+		pvs[i] = l.channels[i].PV
+	}
+	return pvs
 }

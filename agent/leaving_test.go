@@ -4,9 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/agent/handover"
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine"
 )
 
 // holding returns a shard that captures lists, each given as "name: PV PV". A name that
@@ -140,5 +145,26 @@ func TestRemovalsAreMarkedOnlyIfEveryGenerationWasSeen(t *testing.T) {
 				t.Errorf("%s, step %d: removals are marked: %v", name, i, s.removes)
 			}
 		}
+	}
+}
+
+// TestTheEngineKnowsWhichPVsLeft checks that the engine gets the PVs that leave a shard, and those that
+// left it recently, as soon as their lists have been read.
+func TestTheEngineKnowsWhichPVsLeft(t *testing.T) {
+	s := holding("own: A", "-left: B C")
+	at := metav1.NewTime(time.Unix(1000, 0))
+	s.spec.Former = []v1alpha1.FormerChannelList{{Name: "old", Left: &at, Needed: &at}, {Name: "unread", Left: &at, Needed: &at}}
+	known := listsOf("old: D E")
+	read := func(name string) *list { return known[name] }
+	if !s.updateFormer(read) || s.updateFormer(read) {
+		t.Error("only the first read of a former list changes the assignment")
+	}
+	want := []engine.Left{{PVs: []string{"B", "C"}}, {PVs: []string{"D", "E"}, At: at.UnixNano()}}
+	if diff := cmp.Diff(want, s.left()); diff != "" {
+		t.Error(diff)
+	}
+	s.spec.Former = nil
+	if !s.updateFormer(read) || len(s.left()) != 1 {
+		t.Errorf("when the lists are gone, the engine gets %v", s.left())
 	}
 }

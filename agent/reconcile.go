@@ -136,15 +136,30 @@ func (a *Agent) gatherListsLocked() (changed bool) {
 			for _, ref := range s.spec.Lists {
 				want[ref.Name] = true
 			}
+			for _, f := range s.spec.Former {
+				want[f.Name] = true
+			}
 		}
 	}
 	a.lists.Want(want)
 	for _, s := range a.shards {
-		if s.decision.Hold && s.updateLists(a.listProgress(s.spec.Lists)) {
+		if !s.decision.Hold {
+			continue
+		}
+		if s.updateLists(a.listProgress(s.spec.Lists)) {
+			changed = true
+		}
+		if s.updateFormer(a.readList) && s.listsTried {
 			changed = true
 		}
 	}
 	return changed
+}
+
+// readList returns a list, or nil if it has not been read.
+func (a *Agent) readList(name string) *list {
+	l, _, _ := a.lists.Get(name)
+	return l
 }
 
 func (a *Agent) listProgress(refs []v1alpha1.ChannelListReference) progress {
@@ -180,7 +195,9 @@ func (a *Agent) assignmentLocked() (next engine.Assignment, fresh []*shard) {
 		if more := staying[i]; len(more) > 0 {
 			channels = slices.Concat(channels, more)
 		}
-		next[i], s.channels = engine.Shard{Channels: channels, Seal: s.decision.Seal, MarkRemoved: s.removes && s.decision.Seal}, len(channels)
+		next[i], s.channels = engine.Shard{
+			Channels: channels, Left: s.left(), Seal: s.decision.Seal, MarkRemoved: s.removes && s.decision.Seal,
+		}, len(channels)
 		if !s.applied {
 			s.applied = true
 			fresh = append(fresh, s)

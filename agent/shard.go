@@ -29,6 +29,7 @@ type shard struct {
 	decision handover.Decision
 	captured lists             // lists assigned to the engine
 	leaving  lists             // captured lists whose channels now belong to other shards
+	former   lists             // lists that the shard captured until recently, as far as they have been read
 	wanted   lists             // lists of the spec that have been read
 	broken   map[string]string // why the other lists of the spec cannot be read
 	// listsTried means that reading each list was tried, so the engine may receive the shard.
@@ -85,7 +86,7 @@ func (s *shard) decide(engine string) (changed bool) {
 	was := s.decision
 	s.decision = handover.Decide(handover.Input{Engine: engine, Presence: s.presence, Spec: &s.spec, Status: s.status(), Before: was})
 	if was.Hold && !s.decision.Hold {
-		s.captured, s.leaving, s.listsTried, s.joined, s.adopted = nil, nil, false, false, 0
+		s.captured, s.leaving, s.former, s.listsTried, s.joined, s.adopted = nil, nil, nil, false, false, 0
 	}
 	return was.Hold != s.decision.Hold || was.Seal != s.decision.Seal
 }

@@ -194,6 +194,15 @@ var _ = Describe("Redundancy", func() {
 		set(2)
 		Eventually(twofold).Should(BeNumerically(">", 3))
 		Eventually(noneLeaving, time.Minute).Should(BeTrue())
+		former := 0
+		for _, s := range p.shards(ctx) {
+			for _, f := range s.Spec.Former {
+				var list corev1.ConfigMap
+				Expect(k8s.Get(ctx, key(p.namespace, f.Name), &list)).To(Succeed(), "a former list of shard %s", s.Name)
+				former++
+			}
+		}
+		Expect(former).To(BeNumerically(">", 3), "the former shards must name the PVs that left them")
 		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(45))
 		pairs := p.pairs(ctx)
 		for index, engines := range pairs {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -21,10 +20,21 @@ type Shard struct {
 	// those of other engines. Otherwise the engine only journals, and it drops samples from
 	// memory once another engine has sealed them.
 	Seal bool
+	// Left are PVs that leave the shard, or left it recently. If another writer of the shard has died,
+	// its samples of these PVs may be missing too.
+	Left []Left
 	// MarkRemoved means that channels that were captured in the shard, and are now in no shard of
 	// the assignment, are in no group any more. The engine marks that. It cannot know this
 	// itself, because a channel that it no longer has to capture may have moved to another engine.
 	MarkRemoved bool
+}
+
+// Left are PVs that other shards capture now.
+type Left struct {
+	PVs []string
+	// At is when the engines of the shard were told to stop capturing the PVs, in ns since 1970. Other
+	// shards had captured them for some time then. It is 0 if the shard still captures them.
+	At int64
 }
 
 // Assignment has the shards that an engine holds, by number.
@@ -78,7 +88,9 @@ func (e *Engine) Apply(a Assignment) {
 func (e *Engine) addHoldings(a Assignment) (fresh []*holding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.left = make(map[int][]Left, len(a)) // first: at each moment a PV is in a shard, or has left it
 	for shard := range a {
+		e.left[shard] = a[shard].Left
 		if e.held[shard] == nil {
 			h := newHolding(shard, e.journalConfig)
 			e.held[shard] = h
@@ -256,23 +268,4 @@ func (e *Engine) ShardStatus(shard int) ShardStatus {
 		}
 	}
 	return s
-}
-
-// markDied marks for each PV of a shard that the previous writer ended without closing its
-// claim, so that samples between two times (ns since 1970) may be missing. It skips PVs
-// to which this engine was connected all the time.
-func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error {
-	var marks []store.PVMark
-	for _, pv := range e.capture.InShard(shard) {
-		if s, ok := e.capture.Status(pv); ok && s.State == capture.Connected && s.Since <= from {
-			continue
-		}
-		marks = append(marks, store.PVMark{PV: pv, Writer: e.writer, Mark: sample.Mark{Time: from, End: to, Kind: sample.Died}})
-	}
-	for chunk := range slices.Chunk(marks, 500) {
-		if err := e.opts.Store.PutMarks(ctx, chunk...); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -145,6 +145,7 @@ type Engine struct {
 	mu         sync.RWMutex     // guards the fields below; taken after applying
 	held       map[int]*holding // listed shards
 	leaving    []*holding       // released, but not flushed and closed yet
+	left       map[int][]Left   // PVs that leave the held shards, or left them
 	runHolding func(*holding)   // starts a goroutine that runs a holding; nil before Run
 	ended      bool
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
@@ -20,7 +21,8 @@ func (e *Engine) Busy() bool { return e.memory.Used() > e.memory.Limit()/2 }
 // if the request names that shard.
 func (e *Engine) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	held := e.capturedIn(q.PV)
-	held.Connected = e.capture.ConnectedSince(q.PV)
+	// Samples of a shard in which the PV was before may be in the spool: see hidesSpooled.
+	_, held.Connected = e.capture.ConnectedSince(q.PV)
 	e.addShardJournals(&held, &q)
 	e.addSpooled(&held, &q)
 	held.Known = held.Known || len(held.Runs) > 0 || held.Missing != nil
@@ -45,12 +47,22 @@ func (e *Engine) addShardJournals(held *query.Held, q *query.RecentRequest) {
 	for h := range e.allLocked {
 		w := h.journal.Writer()
 		held.Runs = append(held.Runs, h.journal.Recent(q.PV, q.From, q.To)...)
-		if _, _, some := h.journal.Released(); !some {
-			held.Covers = append(held.Covers, w)
-		} else { // samples that are not in memory are in the journal
+		switch _, _, some := h.journal.Released(); {
+		case e.hidesSpooled(h.journal.Shard, held, q): // asked after memory was read, from which samples move to the spool
+			held.Flushed = append(held.Flushed, query.Flushed{Writer: w, Until: h.journal.SavedUntil()})
+		case some: // samples that are not in memory are in the journal
 			held.Flushed = append(held.Flushed, query.Flushed{Writer: w, Until: query.Latest})
+		default:
+			held.Covers = append(held.Covers, w)
 		}
 	}
+}
+
+// hidesSpooled reports whether samples of a shard wait in the spool in which addSpooled does not look,
+// because the request does not name the shard. They may be samples of the PV, if it was in the shard
+// a moment ago.
+func (e *Engine) hidesSpooled(shard int, held *query.Held, q *query.RecentRequest) bool {
+	return e.opts.Spool != nil && e.opts.Spool.Waits(shard) && !slices.Contains(e.spoolShards(held, q), shard)
 }
 
 // Flushed answers a request for recent samples without samples, when memory is short. It says

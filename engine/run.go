@@ -23,10 +23,11 @@ func New(opts Options) *Engine {
 		opts: opts, clock: opts.Clock, writer: store.NewWriter(), memory: journal.NewMemory(opts.Memory), held: map[int]*holding{},
 	}
 	e.marks = mark.NewLog(opts.Store, e.writer, opts.Registerer, opts.Log)
+	e.marks.UseClock(e.clock)
 	e.journalMetrics = journal.NewMetrics(opts.Registerer, e.memory)
 	e.journalConfig = &journal.Config{
 		Store: opts.Store, Flush: opts.Flush, RowBytes: rowBytes, Memory: e.memory,
-		Lost: e.marks.Add, Boot: e.clock.Boot, Metrics: e.journalMetrics, Log: opts.Log,
+		Lost: e.marks.Add, Boot: e.clock.Boot, Now: e.clock.Now, Metrics: e.journalMetrics, Log: opts.Log,
 	}
 	if opts.Spool != nil {
 		e.journalConfig.Spool = opts.Spool
@@ -163,19 +164,33 @@ func (e *Engine) startSpool(ctx, hard context.Context) (stop func()) {
 }
 
 // endGraceEarly ends the grace period once waiting is pointless: all samples are on the disk,
-// and the store does not accept them. The capture has ended before. endGraceEarly returns when
-// ctx ends.
+// and the store does not accept them, or only the spool would send them, which has ended. The capture
+// has ended before. endGraceEarly returns when ctx ends.
 func (e *Engine) endGraceEarly(ctx context.Context, end context.CancelFunc) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			if e.Storage() != "" && e.inMemory() == 0 {
+			if e.inMemory() == 0 && (e.Storage() != "" || e.awaitsSpool()) {
 				end()
 			}
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// awaitsSpool reports whether the spool holds all samples of the shards that are left.
+func (e *Engine) awaitsSpool() bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	left := false
+	for h := range e.allLocked {
+		if !h.journal.AwaitsSpool() {
+			return false
+		}
+		left = true
+	}
+	return left
 }

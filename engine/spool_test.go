@@ -152,6 +152,16 @@ func TestAShardIsGivenUpDuringAnOutage(t *testing.T) {
 	l.Apply(Assignment{})
 	reader := &query.Reader{Store: st, Recent: inShards{l, []int{other}}, Shards: 4}
 	wantAll(t, reader, "A", 9000, "while the store is away")
+	for _, named := range []bool{true, false} { // an answer covers the writer only if it has its spooled samples
+		q := query.RecentRequest{PV: "A", From: query.Earliest, To: query.Latest}
+		if named {
+			q.Shards = []int{other}
+		}
+		w := claims(t, st, other)[0].Writer
+		if got := slices.Contains(l.Recent(t.Context(), q).Covers, w); got != named {
+			t.Errorf("a request names the shard: %v, and the answer covers its writer: %v", named, got)
+		}
+	}
 	l.store.dead.Store(false)
 	for l.Summary().Spooled > 0 {
 		wantAll(t, reader, "A", 9000, "while the spool is drained")

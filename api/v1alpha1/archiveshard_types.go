@@ -72,6 +72,14 @@ type ArchiveShardSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Lists []ChannelListReference `json:"lists,omitempty"`
 
+	// former are lists of channels that the shard captured until recently, and that other shards
+	// capture now. The engines of the shard may still hold samples of them, or the journal may.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Former []FormerChannelList `json:"former,omitempty"`
+
 	// deletions are lists of PVs whose data the sealer deletes. No shard captures these PVs.
 	// +optional
 	// +listType=map
@@ -116,6 +124,23 @@ type ChannelListReference struct {
 	// captures them until the other shards do.
 	// +optional
 	Leaving bool `json:"leaving,omitempty"`
+}
+
+// FormerChannelList names a channel list that a shard captured until recently.
+type FormerChannelList struct {
+	// name is the name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// left is when the shard stopped capturing the list. Other shards had captured its channels for
+	// some time then.
+	// +required
+	Left *metav1.Time `json:"left,omitempty"`
+	// needed is when an engine was last known to hold samples of the shard that the store has not
+	// accepted; it is the same as left if none did since. The list is dropped half an hour later.
+	// +required
+	Needed *metav1.Time `json:"needed,omitempty"`
 }
 
 // ArchiveShardStatus is what the engines of a shard report.

@@ -123,7 +123,7 @@ func (r *resources) openSpool(o *pipelineOptions, shards int, reg prometheus.Reg
 		return nil
 	}
 	r.spool, err = spool.Open(spool.Config{
-		Dir: o.spool, Size: int64(o.spoolSize), Sync: o.flush, Registerer: reg, Log: log,
+		Dir: o.spool, Size: int64(o.spoolSize), Sync: o.flush, Now: o.clock.Now, Registerer: reg, Log: log,
 		Archive: fmt.Sprintf("the keyspace %s of Cassandra, with %d shards", o.storage.keyspace, cmp.Or(shards, engine.DefaultShards)),
 	})
 	if err != nil {

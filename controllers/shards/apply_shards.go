@@ -62,6 +62,7 @@ func (in *observed) wantedShard(index int, s *compiledShard, engines []v1alpha1.
 			Engines:     engines,
 			Channels:    int32(s.channels),
 			Lists:       s.references(),
+			Former:      s.former,
 			Deletions:   references(s.deletions),
 		},
 	}

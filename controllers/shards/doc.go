@@ -7,6 +7,7 @@
 //	plan     plan_sources.go          reads the sources of groups: ConfigMaps, ChannelFinder
 //	         plan_compile.go          groups → channels per shard, as channel lists
 //	         plan_leaving.go          PVs that change shards stay in both until the new one has them
+//	         plan_former.go           lists that shards captured until recently
 //	         plan_placement.go        shards → engines (package placement)
 //	apply    apply_lists.go           channel lists
 //	         apply_shards.go          ArchiveShards

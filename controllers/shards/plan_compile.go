@@ -49,6 +49,8 @@ type compiledShard struct {
 	// capture them until the shards in awaits are ready.
 	leaving []string
 	awaits  []int32
+	// former are lists that the shard captured until recently.
+	former []v1alpha1.FormerChannelList
 	// deleting are the groups whose data the deletions delete.
 	deleting map[string]bool
 	// kept means that the shard does not change. One of its lists cannot be read, so the PVs

@@ -29,6 +29,7 @@ import (
 //     engine that has both shards captures the PV for T (see package agent).
 //   - If an edit moves the PV back, it is an ordinary PV of S and leaves T. If an edit
 //     moves it on to U, it leaves both S and T.
+//   - When S gives up a PV, the list stays in S as a former list (plan_former.go).
 //   - The capture of a PV ends at once if the PV is paused or no longer in any group.
 
 // handoverWait is how long a shard must have captured its lists before another shard gives up
@@ -99,7 +100,7 @@ func (m *memory) releaseLeaving(in *observed, compiled *compilation, now time.Ti
 		})
 		left := handoverWait - now.Sub(latest)
 		switch {
-		case waits:
+		case waits || !in.hasRoom(i, s):
 		case left > 0:
 			wait = shortest(wait, left)
 		default:

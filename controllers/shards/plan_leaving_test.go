@@ -64,9 +64,11 @@ func (w *leavingWorld) compile(assignment map[int][]string) {
 // reconcile writes all shards, or only the given ones. It does not give orders to engines.
 func (w *leavingWorld) reconcile(only ...int) (wait time.Duration) {
 	wait = w.known.releaseLeaving(w.in, w.compiled, w.now)
+	w.in.updateFormer(w.compiled, w.now)
 	for i := range w.compiled.shards {
 		if len(only) == 0 || slices.Contains(only, i) {
 			w.in.shards[i].Spec.Lists = w.compiled.shards[i].references()
+			w.in.shards[i].Spec.Former = w.compiled.shards[i].former
 		}
 	}
 	return wait

@@ -41,6 +41,9 @@ func (r *Reconciler) pruneLists(ctx context.Context, in *observed, compiled *com
 		for _, name := range slices.Concat(compiled.shards[i].captured(), compiled.shards[i].deletions) {
 			used[name] = true
 		}
+		for _, f := range compiled.shards[i].former {
+			used[f.Name] = true
+		}
 	}
 	now := time.Now()
 	unusedSince := map[string]time.Time{}

@@ -97,6 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	untilReady := known.releaseLeaving(in, compiled, time.Now())
+	untilForgotten := in.updateFormer(compiled, time.Now())
 	placed, orders := r.place(in, compiled, known)
 
 	if err := r.writeLists(ctx, in, compiled); err != nil {
@@ -114,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	r.publish(req.NamespacedName, in, compiled, placed, known)
-	return ctrl.Result{RequeueAfter: shortest(untilUnused, untilReady, compiled.untilChange(time.Now()), placeInterval)}, nil
+	return ctrl.Result{RequeueAfter: shortest(untilUnused, untilReady, untilForgotten, compiled.untilChange(time.Now()), placeInterval)}, nil
 }
 
 // shortest returns the shortest of several waits. A wait of zero does not count.

@@ -29,7 +29,7 @@ func (c *circuit) reportStall(from, to time.Time) {
 		"server", c.Server, "seconds", to.Sub(from).Seconds(), "channels", len(c.suspects))
 	for _, id := range c.suspects {
 		if s := c.at(id); s != nil && s.state == slotOpen {
-			s.sink.Suspect(from.UnixNano(), to.UnixNano())
+			s.sink.Suspect(from, to)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -20,6 +21,7 @@ type absence struct {
 	// kind is the kind of mark for the absence, or 0 if updates arrive or the type is unsupported.
 	kind  sample.MarkKind
 	since int64 // ns since 1970
+	begin int64 // the earliest time that since may be, for the mark
 	// cause explains the absence to users. It is empty while no server answers.
 	cause string
 	// marked is the kind of the last mark about this absence, or 0 if there is none yet.
@@ -56,8 +58,8 @@ func (c *channel) Disconnected(cause error) {
 	switch c.state {
 	case Connected:
 		c.losses++
-		now := c.setStateLocked(Disconnected, absence{kind: kind, cause: text, marked: kind})
-		c.addMark(sample.Mark{Time: now, Kind: kind, Text: text})
+		at := c.setStateLocked(Disconnected, absence{kind: kind, cause: text, marked: kind})
+		c.addStateLocked(at, sample.Mark{Kind: kind, Text: text})
 	case Unsupported:
 		c.losses++
 		text = strings.TrimPrefix(text+"; ", "; ") + "its values, of type " + c.info.TypeName + ", cannot be archived"
@@ -75,17 +77,17 @@ func (c *channel) refineAbsenceLocked(kind sample.MarkKind, text string) {
 	if absenceRank[kind] < absenceRank[c.absence.kind] {
 		return
 	}
-	now := c.m.now()
+	at := c.m.instant()
 	if c.absence.kind != kind {
-		c.absence.kind, c.absence.since = kind, now
+		c.absence.kind, c.absence.since, c.absence.begin = kind, at.Now, at.Begin
 	}
-	c.absence.cause, c.absence.refused = text, now
+	c.absence.cause, c.absence.refused = text, at.Now
 }
 
 // forgetRefusalLocked records that no server answers any more, if one refused the channel long ago.
 func (c *channel) forgetRefusalLocked(now int64) {
 	if a := &c.absence; a.kind == sample.Refused && now-a.refused >= int64(forgetAfter) {
-		a.kind, a.since, a.cause = sample.Searching, a.refused, ""
+		a.kind, a.since, a.begin, a.cause = sample.Searching, a.refused, a.refused, ""
 	}
 }
 
@@ -96,7 +98,7 @@ func (c *channel) markAbsenceLocked(now int64) (marked bool) {
 		return false
 	}
 	a.marked = a.kind
-	c.addMark(sample.Mark{Time: a.since, Kind: a.kind, Text: c.causeLocked()})
+	c.addStateLocked(clock.Instant{Begin: a.begin}, sample.Mark{Kind: a.kind, Text: c.causeLocked()})
 	return true
 }
 

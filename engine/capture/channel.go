@@ -31,7 +31,10 @@ type channel struct {
 
 	state    State
 	since    int64
+	begin    int64         // the earliest time that since may be, for marks
 	changed  time.Duration // the monotonic time of since
+	moved    time.Duration // the monotonic time of the latest move to another shard; 0: none
+	marked   int64         // the time of the latest mark about the state
 	heard    heard
 	latest   latest
 	absence  absence
@@ -73,17 +76,17 @@ func (c *channel) Connected(info ChannelInfo) {
 		c.connects++
 	}
 	if info.Type == sample.Unknown {
-		c.closeHead(c.setStateLocked(Unsupported, absence{cause: "values of type " + info.TypeName + " cannot be archived"}))
+		c.closeHead(c.setStateLocked(Unsupported, absence{cause: "values of type " + info.TypeName + " cannot be archived"}).Now)
 		return
 	}
-	now := c.setStateLocked(Connected, absence{})
+	at := c.setStateLocked(Connected, absence{})
 	c.filter.fresh = true
 	if was != Connected {
-		c.rate = rate{at: c.m.instant().Monotonic, count: c.received}
+		c.rate = rate{at: at.Monotonic, count: c.received}
 		c.arrived = false
-		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Connected, Text: info.Host})
+		c.addStateLocked(at, sample.Mark{Kind: sample.Connected, Text: info.Host})
 	}
-	c.openHead(info.Type, now)
+	c.openHead(info.Type, at.Now)
 	if len(c.props.all) > 0 && c.props.base == nil {
 		c.scheduleMetadataLocked()
 	}
@@ -166,7 +169,7 @@ func (c *channel) Sample(s *sample.Sample) {
 	c.arrived = true
 	c.latest = latest{has: true, tag: s.Tag, word: s.Word}
 	if c.head == nil {
-		c.ledger.drop(sample.Unsupported, 1, arrival.Now)
+		c.ledger.drop(sample.Unsupported, 1, arrival)
 		return
 	}
 	if !c.filter.fresh {
@@ -174,7 +177,7 @@ func (c *channel) Sample(s *sample.Sample) {
 	}
 	reason, ok := c.filter.keep(s, arrival)
 	if !ok {
-		c.ledger.drop(reason, 1, arrival.Now)
+		c.ledger.drop(reason, 1, arrival)
 		return
 	}
 	if c.filter.set.Mode == Monitor {
@@ -182,19 +185,19 @@ func (c *channel) Sample(s *sample.Sample) {
 		return
 	}
 	if passed := c.scan.offer(s, c.filter.set.Period, c.appendSample); passed > 0 {
-		c.ledger.drop(sample.Scan, passed, arrival.Now)
+		c.ledger.drop(sample.Scan, passed, arrival)
 	}
 }
 
 // Checked implements Sink. A value that differs counts like the first one after connecting,
 // because its age says nothing about the clock of the IOC.
-func (c *channel) Checked(s *sample.Sample, since int64) (differs bool) {
-	now := c.m.now()
+func (c *channel) Checked(s *sample.Sample, since time.Time) (differs bool) {
+	from, to := c.m.moment(since).Begin, c.m.instant().End
 	c.mu.Lock()
 	differs = c.state == Connected && c.filter.differs(s)
 	if differs {
 		c.filter.fresh = true
-		c.doubtCheckLocked(s, since, now)
+		c.doubtCheckLocked(s, from, to)
 	}
 	c.mu.Unlock()
 	if differs {
@@ -217,23 +220,48 @@ func (c *channel) tick(end int64) {
 
 // Dropped implements Sink.
 func (c *channel) Dropped(r sample.Reason, n uint64) {
-	now := c.m.now()
+	at := c.m.instant()
 	c.mu.Lock()
 	c.received += n
-	c.ledger.drop(r, n, now)
+	c.ledger.drop(r, n, at)
 	c.mu.Unlock()
 }
 
 // Suspect implements Sink.
-func (c *channel) Suspect(from, to int64) {
-	now := c.m.now()
+func (c *channel) Suspect(from, to time.Time) {
+	begin, end := c.m.moment(from), c.m.moment(to)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ledger.suspectLoss(from, to, now, c.addMark)
+	c.ledger.suspectLoss(begin.Begin, max(begin.Begin, end.End), c.m.instant().Monotonic, c.addMark)
 }
 
 // addMark adds a mark of the channel.
 func (c *channel) addMark(m sample.Mark) { c.m.marks.Add(c.pv, m) }
+
+// addStateLocked adds a mark which says whether updates arrive from an instant on. The times in which they
+// do not arrive must cover all updates that are missing, although the clock may be wrong. So they begin as
+// early, and end as late, as they may have. The times of the marks still have the order of what happened,
+// because the latest mark counts. They give it up if the clock was far ahead without evidence.
+func (c *channel) addStateLocked(at clock.Instant, m sample.Mark) {
+	m.Time = at.Begin
+	if m.Kind.Delivers() {
+		m.Time = at.End
+	}
+	m.Time = c.afterMarksLocked(m.Time)
+	c.marked = m.Time
+	c.addMark(m)
+}
+
+// afterMarksLocked returns a time for a mark, which is after all marks about the state.
+func (c *channel) afterMarksLocked(t int64) int64 {
+	if t <= c.marked && c.marked-t < int64(mostAhead) {
+		return c.marked + 1
+	}
+	return t
+}
+
+// mostAhead is the largest difference between clocks for which the marks of a channel keep their order.
+const mostAhead = 10 * time.Minute
 
 // moveTo makes later samples go to another shard journal. The old one keeps and seals
 // the samples that it holds.
@@ -243,7 +271,7 @@ func (c *channel) moveTo(to *journal.ShardJournal) {
 	if c.journal == to {
 		return
 	}
-	c.journal = to
+	c.journal, c.moved = to, c.m.instant().Monotonic
 	if h := c.head; h != nil {
 		c.giveUpHead((*journal.Head).Retire)
 		c.head = to.Open(c.pv, h.Type())
@@ -291,14 +319,14 @@ func (c *channel) resubscribe(r resubscription) {
 func (c *channel) subscribe(resumed bool, why string) {
 	c.mu.Lock()
 	was := c.state
-	now := c.setStateLocked(Searching, absence{kind: sample.Searching})
+	at := c.setStateLocked(Searching, absence{kind: sample.Searching})
 	if was == Connected {
-		c.addMark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: why})
+		c.addStateLocked(at, sample.Mark{Kind: sample.Disconnected, Text: why})
+	}
+	if resumed {
+		c.addStateLocked(at, sample.Mark{Kind: sample.Resumed, Text: c.group})
 	}
 	c.mu.Unlock()
-	if resumed {
-		c.addMark(sample.Mark{Time: now, Kind: sample.Resumed, Text: c.group})
-	}
 	set := c.filter.set
 	source := c.m.sources[set.Provider]
 	if source == nil {
@@ -325,9 +353,9 @@ func (c *channel) unsubscribe() {
 
 func (c *channel) pause() {
 	c.mu.Lock()
-	now := c.setStateLocked(Paused, absence{kind: sample.Paused, cause: "group " + c.group + " is paused", marked: sample.Paused})
-	c.mu.Unlock()
-	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Paused, Text: c.group})
+	defer c.mu.Unlock()
+	at := c.setStateLocked(Paused, absence{kind: sample.Paused, cause: "group " + c.group + " is paused", marked: sample.Paused})
+	c.addStateLocked(at, sample.Mark{Kind: sample.Paused, Text: c.group})
 }
 
 // close ends the capture. Samples stay in the shard journal.
@@ -341,7 +369,7 @@ func (c *channel) close() {
 		c.scan.give(c.filter.set.Period, c.appendSample)
 	}
 	c.ledger.emitLosses(c.addMark)
-	c.ledger.emitSuspicion(c.m.now(), c.addMark)
+	c.ledger.emitSuspicion(c.m.instant().Monotonic, c.addMark)
 	c.giveUpHead((*journal.Head).End)
 }
 
@@ -352,15 +380,15 @@ func (c *channel) period() time.Duration {
 	return c.filter.set.Period
 }
 
-// setStateLocked changes the state and returns the time.
-func (c *channel) setStateLocked(s State, a absence) (now int64) {
+// setStateLocked changes the state and returns the present instant.
+func (c *channel) setStateLocked(s State, a absence) clock.Instant {
 	at := c.m.instant()
 	if c.state != s || c.since == 0 {
-		c.state, c.since, c.changed = s, at.Now, at.Monotonic
+		c.state, c.since, c.begin, c.changed = s, at.Now, at.Begin, at.Monotonic
 	}
-	a.since = c.since
+	a.since, a.begin = c.since, c.begin
 	c.absence = a
-	return at.Now
+	return at
 }
 
 // report marks the losses gathered so far, marks why the channel is absent if mayMark is true,
@@ -371,7 +399,7 @@ func (c *channel) report(mayMark bool) (h clock.Heard, marked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ledger.emitLosses(c.addMark)
-	c.ledger.emitSuspicion(at.Now-int64(suspicionGap), c.addMark)
+	c.ledger.emitSuspicion(at.Monotonic-suspicionGap, c.addMark)
 	c.rate.update(at.Monotonic, c.received)
 	h = clock.Heard{Server: c.info.Host, Time: c.heard.time, Monotonic: c.heard.arrived}
 	c.heard = heard{}

@@ -29,7 +29,7 @@ const lateChange = "the value changed without an update: the subscription may ha
 // doubt is the question whether updates of a channel were lost. The channel's lock guards it.
 type doubt struct {
 	distance  float64         // the largest distance of a value from the last update
-	since, to int64           // a check found the value between these times; 0 if none did
+	since, to int64           // bounds of the time in which a check found the value change; 0 if none did
 	again     *resubscription // if another engine has a newer sample
 	asked     time.Duration   // monotonic time at which the deadbands were requested; 0: not yet
 	deadbands []*deadband
@@ -84,14 +84,14 @@ func (c *channel) distanceLocked(s *sample.Sample) (d float64, ok bool) {
 }
 
 // doubtCheckLocked handles a value that a check has read, and that differs from the last sample. The
-// last update arrived at since.
+// last update arrived at since. Both times are in ns since 1970.
 func (c *channel) doubtCheckLocked(s *sample.Sample, since, now int64) {
 	d, ok := c.distanceLocked(s)
 	switch {
 	case ok && d == 0: // a filter dropped the update
 	case ok:
 		q := c.doubtLocked()
-		q.distance, q.to = max(q.distance, d), now
+		q.distance, q.to = max(q.distance, d), max(q.to, now)
 		if q.since == 0 {
 			q.since = since
 		}
@@ -252,7 +252,7 @@ func (b *deadband) Sample(s *sample.Sample) {
 }
 
 // Checked implements Sink.
-func (b *deadband) Checked(s *sample.Sample, _ int64) bool {
+func (b *deadband) Checked(s *sample.Sample, _ time.Time) bool {
 	b.Sample(s)
 	return false
 }
@@ -264,7 +264,7 @@ func (*deadband) Metadata(*sample.Metadata) {}
 func (*deadband) Dropped(sample.Reason, uint64) {}
 
 // Suspect implements Sink.
-func (*deadband) Suspect(int64, int64) {}
+func (*deadband) Suspect(time.Time, time.Time) {}
 
 // Disconnected implements Sink.
 func (*deadband) Disconnected(error) {}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -21,29 +22,29 @@ type ledger struct {
 // loss is a series of lost samples that has no mark yet.
 type loss struct {
 	count    uint64
-	from, to int64 // arrival, ns since 1970
+	from, to int64 // bounds of the arrivals, ns since 1970
 }
 
-// drop counts n samples that were dropped at a time.
-func (l *ledger) drop(r sample.Reason, n uint64, at int64) {
+// drop counts n samples that were dropped at an instant.
+func (l *ledger) drop(r sample.Reason, n uint64, at clock.Instant) {
 	l.dropped[r] += n
 	if !r.Loss() {
 		return
 	}
 	o := &l.open[r]
 	if o.count == 0 {
-		o.from = at
+		o.from, o.to = at.Begin, at.End
 	}
 	o.count += n
-	o.to = at
+	o.from, o.to = min(o.from, at.Begin), max(o.to, at.End)
 }
 
 // suspicion is a time range in which the server may have dropped updates, and which has
 // no mark yet.
 type suspicion struct {
 	open     bool
-	from, to int64 // ns since 1970
-	latest   int64 // when the range was last extended
+	from, to int64         // ns since 1970
+	latest   time.Duration // monotonic time at which the range was last extended
 }
 
 // Suspicions that are at most suspicionGap apart become one mark of at most suspicionMax.
@@ -52,8 +53,8 @@ const (
 	suspicionMax = time.Minute
 )
 
-// suspectLoss notes that updates may have been lost between two times.
-func (l *ledger) suspectLoss(from, to, now int64, emit func(sample.Mark)) {
+// suspectLoss notes, at a monotonic time, that updates may have been lost between two times.
+func (l *ledger) suspectLoss(from, to int64, now time.Duration, emit func(sample.Mark)) {
 	l.suspected++
 	s := &l.suspect
 	joins := s.open && from <= s.to+int64(suspicionGap) && to >= s.from-int64(suspicionGap)
@@ -72,8 +73,8 @@ func (s *suspicion) mark() sample.Mark {
 	}
 }
 
-// emitSuspicion emits a suspicion that was not extended since a time.
-func (l *ledger) emitSuspicion(before int64, emit func(sample.Mark)) {
+// emitSuspicion emits a suspicion that was not extended since a monotonic time.
+func (l *ledger) emitSuspicion(before time.Duration, emit func(sample.Mark)) {
 	if s := &l.suspect; s.open && s.latest <= before {
 		emit(s.mark())
 		*s = suspicion{}

@@ -85,11 +85,14 @@ func NewManager(cfg Config) *Manager {
 type Ended struct {
 	PV, Group string
 	Shard     int
-	Time      int64 // ns since 1970; no later sample was captured
+	Time      int64 // ns since 1970, for a mark; samples that arrived later were not captured
 }
 
 // now returns the engine's time in ns since 1970.
 func (m *Manager) now() int64 { return m.instant().Now }
+
+// moment returns the instant at which time.Now returned t.
+func (m *Manager) moment(t time.Time) clock.Instant { return clock.Moment(m.instant, t) }
 
 // Apply captures exactly the channels of an assignment. It starts, changes and ends the
 // capture of single channels, and leaves all others alone. It returns the channels whose
@@ -199,7 +202,7 @@ func (m *Manager) remove(c *channel) Ended {
 	m.gone.add(c)
 	delete(m.channels, c.pv)
 	m.leaveShardLocked(c)
-	return Ended{PV: c.pv, Group: c.group, Shard: c.shard, Time: m.now()}
+	return Ended{PV: c.pv, Group: c.group, Shard: c.shard, Time: c.afterMarksLocked(m.instant().Begin)}
 }
 
 // InShard returns the PVs that are captured in a shard.
@@ -266,21 +269,25 @@ func (m *Manager) Shard(pv string) (shard int, captured bool) {
 	return c.shard, true
 }
 
-// ConnectedSince returns the time in ns since 1970 since which a PV has been connected without
-// interruption, or 0 if it is not connected or not captured.
-func (m *Manager) ConnectedSince(pv string) int64 {
+// ConnectedSince returns the time since which a PV has been connected without interruption, and since
+// which its samples have also gone to its present shard, in ns since 1970. Both are 0 if the PV is not
+// connected or not captured. If the clock may be wrong, they are the latest times that they may have
+// been, by what is known now: samples from before may be missing.
+func (m *Manager) ConnectedSince(pv string) (connected, inShard int64) {
 	m.mu.RLock()
 	c := m.channels[pv]
 	m.mu.RUnlock()
 	if c == nil {
-		return 0
+		return 0, 0
 	}
+	at := m.instant()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != Connected {
-		return 0
+		return 0, 0
 	}
-	return c.since
+	since := func(t time.Duration) int64 { return at.Ago(at.Monotonic - t).End }
+	return since(c.changed), since(max(c.changed, c.moved))
 }
 
 // Retention returns how long the samples of a PV are kept, and false if the PV is not
@@ -308,7 +315,7 @@ func (m *Manager) Expired(pv string, n int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ledger.drop(sample.Expired, uint64(n), m.now())
+	c.ledger.drop(sample.Expired, uint64(n), m.instant())
 }
 
 // Names yields the captured PVs, in no particular order.

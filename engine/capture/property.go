@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"time"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
@@ -67,7 +68,7 @@ func (p *property) setLocked(s *sample.Sample) (differs bool) {
 }
 
 // Checked implements Sink.
-func (p *property) Checked(s *sample.Sample, _ int64) (differs bool) {
+func (p *property) Checked(s *sample.Sample, _ time.Time) (differs bool) {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
 	return p.setLocked(s)
@@ -87,7 +88,7 @@ func (p *property) Metadata(m *sample.Metadata) {
 func (p *property) Dropped(sample.Reason, uint64) {}
 
 // Suspect implements Sink.
-func (p *property) Suspect(int64, int64) {}
+func (p *property) Suspect(time.Time, time.Time) {}
 
 // Disconnected implements Sink. The property keeps its last known value.
 func (p *property) Disconnected(cause error) {

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"errors"
+	"time"
 
 	"varve.dev/varve/engine/sample"
 )
@@ -80,17 +81,18 @@ type Sink interface {
 	// Sample delivers an update. s and its bytes are valid until it returns.
 	Sample(s *sample.Sample)
 	// Checked delivers the value that the source has read because no update has arrived since a
-	// time, in ns since 1970. It reports whether the value differs from the last sample. Then updates
+	// moment. It reports whether the value differs from the last sample. Then updates
 	// may be lost, and the sink handles the value like an update. The source subscribes again.
-	Checked(s *sample.Sample, since int64) (differs bool)
+	Checked(s *sample.Sample, since time.Time) (differs bool)
 	// Metadata delivers the channel's metadata, after connecting and on changes.
 	// The sink may keep m.
 	Metadata(m *sample.Metadata)
 	// Dropped reports that n updates were not delivered.
 	Dropped(r sample.Reason, n uint64)
-	// Suspect reports that the server may have dropped updates between two times, in ns
-	// since 1970: the circuit stalled, and the protocol does not report lost updates.
-	Suspect(from, to int64)
+	// Suspect reports that the server may have dropped updates between two moments: the circuit
+	// stalled, and the protocol does not report lost updates. The moments are from time.Now, with their
+	// monotonic readings: the clock may have been set in between.
+	Suspect(from, to time.Time)
 	// Disconnected reports that no more updates arrive, or that a server was found but does not
 	// provide the channel. cause explains it to users.
 	Disconnected(cause error)

@@ -161,9 +161,9 @@ func TestSuspectedLosses(t *testing.T) {
 		r.Apply(Assignment{0: groupOf(Settings{}, "A", "B")})
 		sink := r.connect("A", sample.Float64)
 		stall := func(d time.Duration) {
-			from := time.Now().UnixNano()
+			from := time.Now()
 			time.Sleep(d)
-			sink.Suspect(from, time.Now().UnixNano())
+			sink.Suspect(from, time.Now())
 		}
 		begin := time.Now().UnixNano()
 		for range 10 { // adjacent suspicions: one mark
@@ -178,7 +178,7 @@ func TestSuspectedLosses(t *testing.T) {
 		for range 600 { // a suspicion without end: a mark per minute
 			stall(time.Second)
 		}
-		r.connect("B", sample.Float64).Suspect(1, 2)
+		r.connect("B", sample.Float64).Suspect(time.Now(), time.Now())
 		r.Apply(Assignment{}) // the end of the capture emits the rest at once
 		count := func(pv string) (n int) {
 			for _, m := range r.marks.kinds() {
@@ -201,7 +201,7 @@ func TestSuspicionIsCounted(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC"}, "A")})
 		sink := r.connect("A", sample.Float64)
-		sink.Suspect(1, 2)
+		sink.Suspect(time.Now(), time.Now())
 		sink.Dropped(sample.Overrun, 4)
 		if st := r.status(t, "A"); st.Suspected != 1 || st.Dropped[sample.Overrun] != 4 {
 			t.Errorf("%+v", st)

@@ -98,7 +98,7 @@ func (c *Checks) Answered(state *CheckState, ch *Channel, seen uint32, s *sample
 	if seen > 0 {
 		since = c.began.Add(time.Duration(seen-1) * time.Second)
 	}
-	if !ch.Sink.Checked(s, since.UnixNano()) {
+	if !ch.Sink.Checked(s, since) {
 		c.count(CheckSame)
 		return false
 	}

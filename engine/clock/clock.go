@@ -35,13 +35,15 @@ const (
 	// limit is the difference between two clocks from which one of them is wrong.
 	limit = 10 * time.Second
 	// stepped is a change of the clock against the monotonic clock that makes Now judge again.
-	stepped = time.Second
+	stepped = 250 * time.Millisecond
 	// askEvery is the interval between two questions to the servers of the store, and askFor is how
 	// long they may take.
 	askEvery = time.Minute
 	askFor   = 5 * time.Second
-	// judgeEvery is the interval between two judgements.
+	// judgeEvery is the interval between two judgements, and hurryEvery until the servers of the store have
+	// told their time once.
 	judgeEvery = 15 * time.Second
+	hurryEvery = time.Second
 	// repeatEvery is the interval between two warnings about the same judgement.
 	repeatEvery = 10 * time.Minute
 )
@@ -74,12 +76,38 @@ type state struct {
 type Instant struct {
 	// Now is the time, as far as it is known. From and To bound it.
 	Now, From, To int64
+	// Begin and End bound the time for marks, which are compared with the times of samples. A mark
+	// begins at the Begin of one instant and ends at the End of another one, so that it covers what
+	// happened in between although the clock may be wrong. They are closer than From and To: what is
+	// between the clock and the evidence that counts. Without evidence they are the clock.
+	Begin, End int64
 	// Monotonic is the monotonic clock.
 	Monotonic time.Duration
 }
 
 // At returns the instant of a clock that is right.
-func At(t int64) Instant { return Instant{Now: t, From: t, To: t} }
+func At(t int64) Instant { return Instant{Now: t, From: t, To: t, Begin: t, End: t} }
+
+// Ago returns the instant that was d before at, by what is known now.
+func (at Instant) Ago(d time.Duration) Instant {
+	n := int64(d)
+	return Instant{
+		Now: at.Now - n, From: at.From - n, To: at.To - n, Begin: at.Begin - n, End: at.End - n, Monotonic: at.Monotonic - d,
+	}
+}
+
+// Moment returns the instant at which time.Now returned t. It counts the time since then with the
+// monotonic clock, so steps of the clock in between change nothing. now returns the present instant.
+func Moment(now func() Instant, t time.Time) Instant {
+	least := time.Since(t)
+	at := now()
+	present := time.Now()
+	m := at.Ago(least)
+	// The monotonic clock leaves out the time in which the machine was suspended. The wall clock does
+	// not, but it may have been stepped. The mark begins early enough for both.
+	m.Begin = at.Begin - max(int64(present.Sub(t)), present.UnixNano()-t.UnixNano())
+	return m
+}
 
 // New returns a clock without evidence.
 func New(cfg Config) *Clock {
@@ -134,7 +162,8 @@ func (c *Clock) now() (wall int64, monotonic time.Duration, s *state) {
 func (c *Clock) Now() Instant {
 	wall, monotonic, s := c.now()
 	return Instant{
-		Now: wall + int64(s.Offset), From: wall + int64(s.From), To: wall + int64(s.To), Monotonic: monotonic,
+		Now: wall + int64(s.Offset), From: wall + int64(s.From), To: wall + int64(s.To),
+		Begin: wall + int64(s.Begin), End: wall + int64(s.End), Monotonic: monotonic,
 	}
 }
 
@@ -153,6 +182,14 @@ func (c *Clock) StoreTime() int64 {
 	}
 	wall, _ := c.cfg.Read()
 	return wall
+}
+
+// Epoch returns the time at which the clock since boot stood at 0, in ns since 1970, as far as it is known.
+// known is false if there is not enough evidence to say whether the clock is right.
+func (c *Clock) Epoch() (at int64, known bool) {
+	boot := c.cfg.Boot()
+	wall, _, s := c.now()
+	return wall + int64(s.Offset) - int64(boot), s.Judgement != Unknown
 }
 
 // Verdict returns the present verdict.
@@ -239,12 +276,13 @@ func (c *Clock) Judge() {
 
 // Run asks the servers of the store for their clocks, and judges, until ctx ends.
 func (c *Clock) Run(ctx context.Context) {
-	tick := time.NewTicker(judgeEvery)
+	tick := time.NewTicker(hurryEvery)
 	defer tick.Stop()
 	for asked := time.Duration(-1); ; {
 		if now := c.cfg.Boot(); asked < 0 || now-asked >= askEvery {
 			if c.Ask(ctx) {
 				asked = now
+				tick.Reset(judgeEvery)
 			}
 		}
 		c.Judge()

@@ -81,6 +81,8 @@ type Verdict struct {
 	// Least is the least that any evidence would add, and at most 0. Evidence that is outvoted does
 	// not count, unless it is the store's: its servers expire rows by their own clocks.
 	Least time.Duration
+	// Begin and End bound the offset for marks; see Instant.Begin.
+	Begin, End time.Duration
 	// Measured is what the evidence that counts most would add, or 0 if there is none.
 	Measured time.Duration
 	// Because explains the judgement.
@@ -169,6 +171,8 @@ func wrong(best *Opinion, off []Opinion, limit time.Duration) Verdict {
 		Because: "the clock differs from " + list(off, func(o *Opinion) bool { return o.agrees(best, limit) }),
 	}
 	v.Least = min(0, v.From)
+	agree := slices.DeleteFunc(slices.Clone(off), func(o Opinion) bool { return !o.agrees(best, limit) })
+	v.Begin, v.End = bounds(agree)
 	return v
 }
 
@@ -184,6 +188,7 @@ func isRight(right, off []Opinion) Verdict {
 	if len(off) > 0 {
 		v.Because += ", not with " + list(off, all)
 	}
+	v.Begin, v.End = bounds(append([]Opinion{{Kind: itself}}, right...))
 	return v
 }
 
@@ -194,6 +199,7 @@ func unknown(right, off []Opinion) Verdict {
 		v.From, v.To = min(v.From, o.Offset-o.Within), max(v.To, o.Offset+o.Within)
 	}
 	v.Least = v.From
+	v.Begin, v.End = max(v.From, -widest), min(v.To, widest)
 	if len(right) > 0 {
 		v.Because += ", not from " + list(right, all)
 	}

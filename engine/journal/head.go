@@ -97,10 +97,10 @@ func (h *Head) makeRoomAndAddLocked(s *sample.Sample) (n int, from, to int64, fi
 	}
 	if !fits() {
 		if n == 0 {
-			from = s.Time
+			from, to = s.Time, s.Time
 		}
 		h.lost.Add(1)
-		return n + 1, from, s.Time, false
+		return n + 1, min(from, s.Time), max(to, s.Time), false
 	}
 	h.run.Append(s)
 	h.accountLocked()
@@ -409,7 +409,7 @@ func (h *Head) urgentLocked() bool {
 }
 
 // shed drops a fraction of the samples that are in no row yet, the oldest first. It
-// returns their number and the times of the first and the last. It adds the part of a sample
+// returns their number, and the earliest and the latest of their times. It adds the part of a sample
 // that it could not drop to rest, and drops one more sample when rest is a whole one. So many
 // heads with few samples each drop the fraction together.
 func (h *Head) shed(fraction float64, rest *float64) (n int, from, to int64) {
@@ -424,10 +424,11 @@ func (h *Head) shed(fraction float64, rest *float64) (n int, from, to int64) {
 	return n, from, to
 }
 
-// dropNewLocked drops the first n samples that are in no row yet, and returns the times
-// of the first and the last.
+// dropNewLocked drops the first n samples that are in no row yet, and returns the earliest and
+// the latest of their times.
 func (h *Head) dropNewLocked(n int) (from, to int64) {
-	from, to = h.run.Times[h.flushed], h.run.Times[h.flushed+n-1]
+	dropped := h.run.Times[h.flushed : h.flushed+n]
+	from, to = slices.Min(dropped), slices.Max(dropped) // an IOC's clock may be set back
 	rest := sample.Run{Type: h.run.Type}
 	rest.AppendRange(&h.run, 0, h.flushed)
 	rest.AppendRange(&h.run, h.flushed+n, h.run.Len())

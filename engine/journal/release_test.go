@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/test/testclock"
@@ -112,4 +114,25 @@ func TestManySlowPVsStayWithinMemory(t *testing.T) {
 		}
 		b.store.setFail(nil)
 	})
+}
+
+// TestTheMarkOfADropCoversAllTimes drops samples whose times are not in order, because the clock of their IOC was
+// set back. The mark must cover all of them.
+func TestTheMarkOfADropCoversAllTimes(t *testing.T) {
+	mem := NewMemory(1 << 20)
+	j := NewShardJournal(0, store.WriterID{1}, &Config{Memory: mem, Metrics: NewMetrics(prometheus.NewRegistry(), mem)})
+	h := j.Open("a", sample.Int64)
+	for _, at := range []int64{30, 40, 10, 20} {
+		h.add(&sample.Sample{Time: at})
+	}
+	rest := 0.0
+	if n, from, to := h.shed(1, &rest); n != 4 || from != 10 || to != 40 {
+		t.Errorf("%d samples are dropped, from %d to %d", n, from, to)
+	}
+	b := j.Open("b", sample.String)
+	b.add(&sample.Sample{Time: 50, Bytes: make([]byte, largeValue)})
+	b.add(&sample.Sample{Time: 20, Bytes: make([]byte, largeValue)})
+	if n, from, to := b.addLarge(&sample.Sample{Time: 30, Bytes: make([]byte, 2<<20)}); n != 3 || from != 20 || to != 50 {
+		t.Errorf("%d large samples are dropped, from %d to %d", n, from, to)
+	}
 }

@@ -145,7 +145,8 @@ func flushTime(index []byte) (int64, []byte, error) {
 	return t, index[1+w:], nil
 }
 
-// FlushTime returns when a row was built, in ns since 1970 by the writer's clock.
+// FlushTime returns when a row was built, in ns since 1970: the earliest time that it may have been, by what
+// the writer knew about its clock.
 func FlushTime(row store.JournalRow) (int64, error) {
 	t, _, err := flushTime(row.Index)
 	return t, err

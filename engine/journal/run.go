@@ -10,10 +10,10 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Run claims the shard and journals its heads until ctx ends. Then it flushes once more and
-// closes the claim. While the store is unreachable, it tries both until hard ends. It returns
-// the number of samples that are neither in an acknowledged row nor in the spool. No sample
-// may be appended after ctx has ended.
+// Run claims the shard and journals its heads until ctx ends. Then it flushes once more, waits until
+// the spool has sent the rows of the shard, and closes the claim. While the store is unreachable, it
+// tries until hard ends. It returns the number of samples that are neither in an acknowledged row
+// nor in the spool. No sample may be appended after ctx has ended.
 func (j *ShardJournal) Run(ctx, hard context.Context) (unsaved int) {
 	defer close(j.ended)
 	defer j.dropPending()
@@ -30,6 +30,9 @@ func (j *ShardJournal) Run(ctx, hard context.Context) (unsaved int) {
 	j.flush(hard)
 	if n := j.spoolRest(hard); n > 0 {
 		return n
+	}
+	if !j.awaitSpool(hard) {
+		return 0 // the claim stays open, so that the loss of the spool is marked
 	}
 	j.claim.Closed = true
 	j.retry(hard, "closing a claim", j.putClaim, never)
@@ -95,7 +98,7 @@ func (j *ShardJournal) insertClaim(ctx context.Context) error {
 			j.claim.Epoch = max(j.claim.Epoch, c.Epoch)
 		}
 		j.claim.Epoch++
-		j.claim.Since = time.Now().UnixNano()
+		j.claim.Since = j.now().Begin
 	}
 	return j.putClaim(ctx)
 }
@@ -121,7 +124,7 @@ func (j *ShardJournal) flush(ctx context.Context) bool {
 // pass writes the new samples of the heads, at most one row from each, unless ctx ends or the
 // rest must go to the spool. more is true if the heads have further new samples.
 func (j *ShardJournal) pass(ctx context.Context) (more bool) {
-	begun, dirty := time.Now(), j.takeDirty()
+	begun, dirty := j.now(), j.takeDirty()
 	j.behind = false
 	for {
 		if j.pending == nil {
@@ -136,7 +139,7 @@ func (j *ShardJournal) pass(ctx context.Context) (more bool) {
 		j.shed()
 	}
 	if j.pending == nil && len(dirty) == 0 && !j.behind && !j.spoolDue && !j.spooled() {
-		j.saved.Store(begun.UnixNano())
+		j.saved.Store(&begun)
 	}
 	j.redirty(dirty)
 	if !j.spoolDue { // the spool frees memory
@@ -159,7 +162,7 @@ type pendingRow struct {
 // if ctx has ended.
 func (j *ShardJournal) buildRow(ctx context.Context, dirty []*Head) []*Head {
 	now := time.Now()
-	j.row.reset(now.UnixNano())
+	j.row.reset(j.now().Begin)
 	var heads []*Head
 	for len(dirty) > 0 && len(j.row.body) < j.cfg.RowBytes {
 		h, before := dirty[0], j.row.count

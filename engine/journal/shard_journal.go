@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -36,7 +37,10 @@ type Config struct {
 	// Boot returns the time since boot, with the time in which a virtual machine was paused. Other
 	// engines count that time, so the age of a claim must include it. If Boot is nil, Go's monotonic
 	// clock measures the age of claims, which leaves pauses out.
-	Boot    func() time.Duration
+	Boot func() time.Duration
+	// Now returns the present instant. Readers and sealers compare it with the times of samples. If Now is
+	// nil, the clock of the machine is right.
+	Now     func() clock.Instant
 	Metrics *Metrics
 	Log     *slog.Logger
 }
@@ -59,6 +63,7 @@ type ShardJournal struct {
 	writer store.WriterID
 	cfg    *Config
 	boot   func() time.Duration
+	now    func() clock.Instant
 	mem    *Memory
 
 	mu       sync.Mutex
@@ -69,18 +74,19 @@ type ShardJournal struct {
 	delivering sync.Mutex // held while arrivals move to runs; taken before mu
 	spare      []arrival  // empty, with the memory of the previous arrivals for reuse
 
-	acked           atomic.Uint64         // store.Position: all rows up to here are acknowledged
-	released        atomic.Uint64         // store.Position: samples of rows up to here are not in memory
-	sealed          atomic.Uint64         // store.Position: rows up to here are known to be sealed
-	written         atomic.Uint64         // bytes of acknowledged rows
-	saved           atomic.Int64          // ns since 1970: every sample that arrived earlier is in an acknowledged row
-	urgent          atomic.Bool           // a head became urgent since the last TakeUrgent
-	failure         atomic.Pointer[error] // of the latest write; nil before the first one
-	givenUp         store.Position        // belongs to the caller of GiveUp
-	claimed         chan struct{}         // closed by Run when the claim is acknowledged
-	syncs           chan chan<- struct{}  // received by Run, which closes the element once all earlier samples are durable
-	sealingRequests chan sealingRequest   // received by Run
-	ended           chan struct{}         // closed by Run at its end
+	acked           atomic.Uint64                 // store.Position: all rows up to here are acknowledged
+	released        atomic.Uint64                 // store.Position: samples of rows up to here are not in memory
+	sealed          atomic.Uint64                 // store.Position: rows up to here are known to be sealed
+	written         atomic.Uint64                 // bytes of acknowledged rows
+	saved           atomic.Pointer[clock.Instant] // every sample that arrived earlier is in an acknowledged row
+	urgent          atomic.Bool                   // a head became urgent since the last TakeUrgent
+	failure         atomic.Pointer[error]         // of the latest write; nil before the first one
+	givenUp         store.Position                // belongs to the caller of GiveUp
+	claimed         chan struct{}                 // closed by Run when the claim is acknowledged
+	syncs           chan chan<- struct{}          // received by Run, which closes the element once all earlier samples are durable
+	sealingRequests chan sealingRequest           // received by Run
+	awaitsSpool     atomic.Bool                   // only the spool holds samples that are not in acknowledged rows
+	ended           chan struct{}                 // closed by Run at its end
 
 	// The fields below belong to Run.
 	claim        store.Claim
@@ -106,12 +112,17 @@ func NewShardJournal(shard int, w store.WriterID, cfg *Config) *ShardJournal {
 	if boot == nil {
 		boot = func() time.Duration { return time.Since(began) }
 	}
+	now := cfg.Now
+	if now == nil {
+		now = clock.New(clock.Config{}).Now
+	}
 	j := &ShardJournal{
-		Shard: shard, writer: w, cfg: cfg, boot: boot, renewed: boot() - neverRenewed, mem: cfg.Memory, heads: map[string][]*Head{},
+		Shard: shard, writer: w, cfg: cfg, boot: boot, now: now, renewed: boot() - neverRenewed, mem: cfg.Memory, heads: map[string][]*Head{},
 		claim: store.Claim{Shard: shard, Writer: w}, claimed: make(chan struct{}),
 		syncs: make(chan chan<- struct{}), sealingRequests: make(chan sealingRequest), ended: make(chan struct{}),
 	}
-	j.saved.Store(time.Now().UnixNano())
+	at := now()
+	j.saved.Store(&at)
 	return j
 }
 
@@ -213,8 +224,16 @@ func (j *ShardJournal) Heads() []*Head {
 func (j *ShardJournal) Acked() store.Position { return store.Position(j.acked.Load()) }
 
 // SavedUntil returns a time in ns since 1970. All samples that arrived before that time are in
-// acknowledged rows, or were dropped.
-func (j *ShardJournal) SavedUntil() int64 { return j.saved.Load() }
+// acknowledged rows, or were dropped. If the clock may be wrong, it is the earliest time that it may be: by
+// what was known then, and by what is known now.
+func (j *ShardJournal) SavedUntil() int64 {
+	saved, at := j.saved.Load(), j.now()
+	return min(saved.Begin, at.Ago(at.Monotonic-saved.Monotonic).Begin)
+}
+
+// AwaitsSpool reports whether the shard is released, and only the spool holds samples of it that are
+// not in acknowledged rows.
+func (j *ShardJournal) AwaitsSpool() bool { return j.awaitsSpool.Load() }
 
 // Written returns how many bytes of rows were acknowledged.
 func (j *ShardJournal) Written() uint64 { return j.written.Load() }

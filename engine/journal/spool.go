@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"varve.dev/varve/engine/store"
 )
 
 // Spool takes rows while the store is unreachable. Once the store is back, it sends them
@@ -107,6 +109,30 @@ func (j *ShardJournal) spoolRest(ctx context.Context) (unsaved int) {
 	j.abandonPending()
 	_ = j.spoolNew(context.WithoutCancel(ctx)) // the spool logs why it failed
 	return j.Unsaved()
+}
+
+// awaitSpool renews the claim until the spool has sent all rows of the shard. It returns false if hard
+// ends first. An open claim whose time Saved stands still is the only record in the store that samples
+// wait in the spool: it tells readers what they lack, and a sealer marks the samples if this engine
+// dies. The claim says that the engine does not lead, because its sealer has ended.
+func (j *ShardJournal) awaitSpool(hard context.Context) (sent bool) {
+	defer j.awaitsSpool.Store(false)
+	tick := time.NewTicker(j.cfg.Flush)
+	defer tick.Stop()
+	for j.spooled() {
+		j.awaitsSpool.Store(true)
+		if j.claim.Sealing != store.Follows || j.boot()-j.renewed > RenewEvery {
+			j.claim.Sealing = store.Follows
+			j.logResult("renewing a claim", j.attempt(hard, j.putClaim))
+		}
+		j.shed()
+		select {
+		case <-tick.C:
+		case <-hard.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // abandonPending makes the samples of the pending row new again. That row may be in the store,

@@ -40,6 +40,13 @@ func (d *fakeSpool) Waits(int) bool {
 	return len(d.rows) > 0
 }
 
+// drain empties the spool, as if the store had accepted its rows.
+func (d *fakeSpool) drain() {
+	d.mu.Lock()
+	d.rows = nil
+	d.mu.Unlock()
+}
+
 func (d *fakeSpool) fail(err error) {
 	d.mu.Lock()
 	d.err = err
@@ -143,6 +150,7 @@ func TestALongOutageIsSpooled(t *testing.T) {
 		if c := b.store.claims[store.WriterID{1}]; c.Closed || time.Since(time.Unix(0, c.Alive)) > 2*RenewEvery {
 			t.Errorf("the claim after the outage: %+v", c)
 		}
+		d.drain()
 		if n := b.stop(); n != 0 || len(b.lost) > 0 {
 			t.Errorf("%d samples unsaved, %v lost", n, b.lost)
 		}
@@ -150,6 +158,51 @@ func TestALongOutageIsSpooled(t *testing.T) {
 			t.Errorf("the claim after the end: %+v", c)
 		}
 	})
+}
+
+// TestAClaimStaysOpenWhileRowsWaitInTheSpool releases a shard when rows of it wait in the spool, and
+// the store is back. The claim is the only record in the store of these samples, so it must stay open,
+// must be renewed, and must say that they are not saved, until the spool has sent them. If the process
+// ends before that, it stays open.
+func TestAClaimStaysOpenWhileRowsWaitInTheSpool(t *testing.T) {
+	for name, sent := range map[string]bool{"sent": true, "never sent": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &fakeSpool{}
+				st := &faulty{}
+				b := startShardJournal(t, 1<<20, d, st)
+				h := b.Open("a", sample.Int64)
+				b.feed(h, 0, 100)
+				testclock.Advance(time.Second)
+				outage := time.Now()
+				b.store.setFail(refuse)
+				b.feed(h, 100, 2100) // 20 s
+				b.store.setFail(nil)
+				testclock.Advance(10 * time.Second)
+				ended := make(chan int, 1)
+				go func() { ended <- b.stop() }()
+				claim := func() store.Claim {
+					b.store.mu.Lock()
+					defer b.store.mu.Unlock()
+					return b.store.claims[store.WriterID{1}]
+				}
+				testclock.Advance(4 * time.Second)
+				if c := claim(); c.Closed || c.Saved > outage.UnixNano() || time.Since(time.Unix(0, c.Alive)) > 2*RenewEvery || !b.AwaitsSpool() {
+					t.Errorf("while rows wait, the claim is %+v, and AwaitsSpool is %v", c, b.AwaitsSpool())
+				}
+				if sent {
+					d.drain()
+				}
+				testclock.Advance(2 * time.Second)
+				if n := <-ended; n != 0 {
+					t.Errorf("%d samples unsaved", n)
+				}
+				if c := claim(); c.Closed != sent {
+					t.Errorf("at the end, closed is %v", c.Closed)
+				}
+			})
+		})
+	}
 }
 
 // TestNoPartitionIsLeftEmpty checks that a partition whose first row was abandoned gets

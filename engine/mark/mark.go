@@ -27,6 +27,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"golang.org/x/sync/errgroup"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/retry"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
@@ -53,7 +54,8 @@ const (
 type Log struct {
 	store   Store
 	writer  store.WriterID
-	queue   chan entry // never closed; Run drains it after its context has ended
+	clock   *clock.Clock // nil if it is right
+	queue   chan entry   // never closed; Run drains it after its context has ended
 	log     *slog.Logger
 	dropped atomic.Uint64
 	written atomic.Uint64
@@ -70,6 +72,9 @@ type entry struct {
 	loss *sample.Mark
 	meta *store.PVMetadata
 	sync chan<- struct{}
+	// guess is the epoch by which the times of the mark are known, if nothing was known of the clock.
+	// Otherwise it is 0.
+	guess int64
 }
 
 // NewLog returns a log that writes as writer w.
@@ -88,9 +93,10 @@ func NewLog(st Store, w store.WriterID, reg prometheus.Registerer, log *slog.Log
 
 // Add queues a mark of a PV. It does not block.
 func (l *Log) Add(pv string, m sample.Mark) {
-	e := entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m}}
+	m = m.Ordered()
+	e := entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m}, guess: l.guess()}
 	if m.Kind == sample.Lost {
-		if e.loss = l.waiting.addLoss(pv, m); e.loss == nil {
+		if e.loss = l.waiting.addLoss(lossKey{pv, m.Reason, e.guess != 0}, m); e.loss == nil {
 			return // it is part of a mark in the queue
 		}
 	}
@@ -134,7 +140,7 @@ func (l *Log) enqueue(e entry) {
 // AddWaiting queues a mark of a PV like Add, but waits until the queue has room or ctx ends.
 func (l *Log) AddWaiting(ctx context.Context, pv string, m sample.Mark) {
 	select {
-	case l.queue <- entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m}}:
+	case l.queue <- entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m.Ordered()}, guess: l.guess()}:
 	case <-ctx.Done():
 		l.dropped.Add(1)
 	}
@@ -242,6 +248,7 @@ func (l *Log) write(hard, ctx context.Context, batch []entry) {
 
 // put stores a batch once.
 func (l *Log) put(ctx context.Context, batch []entry) error {
+	l.revise(ctx, batch)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	var marks []store.PVMark

@@ -153,6 +153,34 @@ func TestMarksAreStored(t *testing.T) {
 	})
 }
 
+// TestNoMarkEndsBeforeItBegins adds marks whose bounds come from a clock that was set back in between. Losses that
+// wait together must cover all of them.
+func TestNoMarkEndsBeforeItBegins(t *testing.T) {
+	withLog(t, func(l *Log, s *markStore, stop func()) {
+		s.set(true)
+		twisted := sample.Mark{Time: 40e9, End: 10e9, Kind: sample.Lost, Reason: sample.Overrun}
+		l.Add("A", sample.Mark{Time: 200e9, Kind: sample.Connected})
+		testclock.Advance(time.Second) // the store has the mark, so the others wait
+		l.Add("A", twisted)
+		l.Add("A", sample.Mark{Time: 45e9, End: 50e9, Kind: sample.Lost, Reason: sample.Overrun})
+		l.AddWaiting(context.Background(), "B", twisted)
+		l.AddToShard(4, twisted)
+		s.set(false)
+		testclock.Advance(2 * time.Minute)
+		stop()
+		var got []string
+		for _, m := range s.marks {
+			if m.Kind == sample.Lost {
+				got = append(got, fmt.Sprint(m.PV, " ", m.Time/1e9, "-", m.End/1e9))
+			}
+		}
+		slices.Sort(got)
+		if want := "[A 10-50 B 10-40 C 10-40]"; fmt.Sprint(got) != want {
+			t.Errorf("marks %v, want %v", got, want)
+		}
+	})
+}
+
 func TestMarksWaitForTheStore(t *testing.T) {
 	withLog(t, func(l *Log, s *markStore, _ func()) {
 		s.set(true)

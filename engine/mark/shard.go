@@ -14,7 +14,7 @@ import (
 // block. The PVs are those that the directory has when the mark is written. While the directory cannot be
 // read, the marks of the shard wait, and Merge joins them into a few.
 func (l *Log) AddToShard(shard int, m sample.Mark) {
-	l.waiting.keepShard(shard, m)
+	l.waiting.keepShard(shard, m.Ordered())
 	select {
 	case l.shardsWait <- struct{}{}:
 	default: // runShards has not yet seen the earlier one

@@ -21,8 +21,9 @@ type waiting struct {
 }
 
 type lossKey struct {
-	pv     string
-	reason sample.Reason
+	pv      string
+	reason  sample.Reason
+	guessed bool // nothing is known of the clock that gave the times
 }
 
 // note is the time, in ns since 1970, and the number of the marks of a PV that were dropped.
@@ -33,10 +34,9 @@ type note struct {
 
 // addLoss adds a loss to the waiting one of the same PV and reason if they follow each other, and
 // returns nil. Otherwise it returns a new one, which the caller must queue.
-func (w *waiting) addLoss(pv string, m sample.Mark) *sample.Mark {
+func (w *waiting) addLoss(key lossKey, m sample.Mark) *sample.Mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := lossKey{pv, m.Reason}
 	if l := w.losses[key]; l != nil && m.Time-l.End <= maxGap && l.Time-m.End <= maxGap && m.Text == l.Text {
 		l.Time, l.End, l.Count = min(l.Time, m.Time), max(l.End, m.End), l.Count+m.Count
 		return nil
@@ -62,7 +62,7 @@ func (w *waiting) finish(e entry) entry {
 
 // forgetLocked makes the loss of an entry final.
 func (w *waiting) forgetLocked(e *entry) {
-	if key := (lossKey{e.mark.PV, e.loss.Reason}); w.losses[key] == e.loss {
+	if key := (lossKey{e.mark.PV, e.loss.Reason, e.guess != 0}); w.losses[key] == e.loss {
 		delete(w.losses, key)
 	}
 }

@@ -145,7 +145,7 @@ func (c *circuit) deliver(s *slot, changes role) {
 	var timed bool
 	c.scratch, timed = l.sample(&c.sample, &s.record, s.tag, c.scratch)
 	if c.stalls.burst && s.burst.full(&c.stalls, c.client.config.QueueSize, c.sample.Time) {
-		s.sink.Suspect(c.stalls.from.UnixNano(), c.stalls.to.UnixNano())
+		s.sink.Suspect(c.stalls.from, c.stalls.to)
 	}
 	if !timed {
 		c.sample.Time = c.now.UnixNano()

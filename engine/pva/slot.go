@@ -248,7 +248,7 @@ func (c *circuit) Release(cause error) {
 	for i := range c.slots {
 		if s := &c.slots[i]; s.ch != nil {
 			if s.state == slotOpen && !since.IsZero() {
-				s.sink.Suspect(since.UnixNano(), now.UnixNano())
+				s.sink.Suspect(since, now)
 			}
 			c.giveBack(s, cause)
 		}

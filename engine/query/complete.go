@@ -2,26 +2,35 @@ package query
 
 import (
 	"slices"
+	"time"
 
 	"varve.dev/varve/engine/store"
 )
 
+// behind is the age of Claim.Saved from which a writer counts as one with samples that the store does
+// not have. A writer renews its claim every 5 s.
+const behind = 30 * time.Second
+
 // completeUntil returns the time up to which the unsealed samples of the PV in a shard are in
-// Runs or in acknowledged rows, given the claims of the shard that were read after Runs. It
-// returns Latest if no sample is missing. The package comment has the argument.
-func (h *Held) completeUntil(shard int, claims []store.Claim) int64 {
+// Runs or in acknowledged rows, given the claims of the shard that were read after Runs. now is the
+// present time in ns since 1970. completeUntil returns Latest if no sample is missing. The package
+// comment has the argument.
+func (h *Held) completeUntil(shard int, claims []store.Claim, now int64) int64 {
 	captured := slices.Contains(h.Shards, shard)
-	if !captured && !h.Unanswered {
-		return Latest
-	}
 	until, open := int64(Latest), false
 	for _, c := range claims {
 		if c.Closed {
 			continue
 		}
 		open = true
-		if !slices.Contains(h.Covers, c.Writer) {
-			until = min(until, h.flushedUntil(&c))
+		if slices.Contains(h.Covers, c.Writer) {
+			continue
+		}
+		flushed := h.flushedUntil(&c)
+		// The PV may have left the shard a moment ago, even if nobody says so: a writer that is behind
+		// may still hold samples of it.
+		if captured || h.Unanswered || c.Saved != 0 && flushed < now-int64(behind) {
+			until = min(until, flushed)
 		}
 	}
 	if captured && h.Unanswered && !open {

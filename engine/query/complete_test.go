@@ -187,6 +187,7 @@ func (a *archive) completeUntil() int64 {
 func TestCompleteUntil(t *testing.T) {
 	const everything = -1
 	a := newArchive(t, 1)
+	a.now = epoch + second
 	a.directory(store.Channel{Shards: []int{3}})
 	claim := func(w byte, shard int, saved int64, closed bool) {
 		a.check(a.store.PutClaim(t.Context(), store.Claim{Shard: shard, Writer: writer(w), Epoch: uint64(w), Saved: epoch + saved, Closed: closed}))
@@ -221,6 +222,22 @@ func TestCompleteUntil(t *testing.T) {
 		a.check(err)
 		if c.want == everything && bins.CompleteUntil != Latest || c.want != everything && bins.CompleteUntil != epoch+c.want {
 			t.Errorf("%s: the bins are complete until %d, want %d", name, bins.CompleteUntil-epoch, c.want)
+		}
+	}
+	// Much later, a writer in a former shard of the PV still has not saved its samples.
+	a.now = epoch + 60*second
+	for name, c := range map[string]struct {
+		held Held
+		want int64
+	}{
+		"the engine answers":                       {Held{Known: true, Shards: []int{home()}, Covers: covers}, 50},
+		"the engines of both shards answer":        {Held{Known: true, Shards: []int{home()}, Covers: append(covers, writer(3))}, everything},
+		"the rest of the writer is in the journal": {Held{Known: true, Shards: []int{home()}, Covers: covers, Flushed: []Flushed{{writer(3), Latest}}}, everything},
+		"the engine was connected all the time":    {Held{Known: true, Shards: []int{home()}, Covers: covers, Connected: epoch + 50}, everything},
+	} {
+		a.held = c.held
+		if got := a.completeUntil(); got != c.want {
+			t.Errorf("much later: %s: the result is complete until %d, want %d", name, got, c.want)
 		}
 	}
 	alone := a.reader()

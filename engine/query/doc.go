@@ -51,15 +51,19 @@
 //   - The reader takes the minimum over the writers that are not covered and have not closed
 //     their claims. A closed writer has no samples in memory. A dead writer counts until a
 //     sealer drops its claim, because only the sealer knows that no more rows come.
-//   - It takes the minimum over the shards in which the PV is captured. If an engine is
-//     unanswered, it also includes the other shards of the PV: the PV may have been removed a
-//     moment ago.
+//   - It takes the minimum over the shards in which the PV is captured, or was recently. If an
+//     engine is unanswered, it also includes the other shards of the PV: the PV may have been removed
+//     a moment ago.
+//   - In the other shards of the PV it includes each writer whose samples have not been saved for half
+//     a minute. Such a writer holds samples since an outage of the store, or is dead. The PV may have
+//     been in its shard until a moment ago, although nobody who knows that has answered.
 //   - If an engine answered, and was connected to the PV before that time, the engine has
 //     received all later samples too, and the result is complete.
 //   - A shard without an open claim, whose engine does not answer, is complete until the latest
 //     time in its closed claims: the engine has captured, but has not claimed the shard yet.
 //
-// Times of arrival are those of the engines' clocks. A sample may carry an older time.
+// Times of arrival are bounds of the right time, on the safe side, so the clocks of engines may be wrong
+// (package clock). A sample may carry an older time.
 //
 // # Tiers
 //

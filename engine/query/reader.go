@@ -39,7 +39,8 @@ type Held struct {
 	// Flushed lists writers that are not covered, and how far their engines have flushed them.
 	Flushed []Flushed
 	// Connected is a time in ns since 1970, or 0. An engine whose samples are all in Runs, or in
-	// acknowledged rows, has been connected to the PV since that time.
+	// acknowledged rows, has been connected to the PV since that time. It is the latest time that this
+	// may have been if the engine's clock may be wrong.
 	Connected int64
 	// Unanswered is true if an engine that may hold samples of the PV did not answer, or
 	// answered without them. The reader then uses claims to find out how far the journal is
@@ -55,7 +56,7 @@ type Held struct {
 // Flushed is how far the samples of a writer are flushed.
 type Flushed struct {
 	Writer store.WriterID
-	// Until is a time in ns since 1970, by the engine's clock. All samples that the writer got
+	// Until is a time in ns since 1970, by the clocks of the store. All samples that the writer got
 	// before it are in acknowledged rows, or in Held.Runs. It is Latest if no sample is missing.
 	Until int64
 }
@@ -212,7 +213,7 @@ func (p *plan) collectUnsealed(ctx context.Context, recent Recent, shards int) e
 				return err
 			}
 		}
-		p.completeUntil = min(p.completeUntil, held.completeUntil(shard, of))
+		p.completeUntil = min(p.completeUntil, held.completeUntil(shard, of, p.Now))
 		if err := p.readJournal(ctx, shard, of, held.Covers); err != nil {
 			return err
 		}

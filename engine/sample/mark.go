@@ -72,7 +72,7 @@ const (
 	TypeChanged
 	// Died means that the writer that captured the channel ended without closing its claim.
 	// Samples may be missing between Time and End. All its samples from before Time are
-	// durable, and End is the time of the takeover.
+	// durable, and End is the time of the takeover. Both are bounds: the clocks of engines may be wrong.
 	Died
 	// Searching means that the client has searched for the channel since Time and no server
 	// has answered. Text has the addresses that it asks.
@@ -117,10 +117,21 @@ func (k MarkKind) Delivers() bool { return k == Connected }
 
 // Mark records why there are no samples, or why their type changed.
 type Mark struct {
-	// Time and End are in nanoseconds since 1970; End is 0 for a point in time.
+	// Time and End are in nanoseconds since 1970; End is 0 for a point in time. They are compared with the
+	// times of samples, so they come from clock.Instant.Begin and End, or from samples.
 	Time, End int64
 	Kind      MarkKind
 	Reason    Reason // of Lost
 	Count     uint64 // of Lost
 	Text      string // for users: an address, a type, an error
+}
+
+// Ordered returns the mark with its bounds in order: from the earlier to the later one. The bounds of a
+// mark may come from different clocks, or from a clock that was set in between. Then nobody knows which
+// of them is wrong, and the mark covers the time between both.
+func (m Mark) Ordered() Mark {
+	if m.End != 0 && m.End < m.Time {
+		m.Time, m.End = m.End, m.Time
+	}
+	return m
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -134,7 +135,7 @@ func (s *Shard) adoptReleased(ctx context.Context) error {
 		return nil
 	}
 	if got.at < to {
-		s.reportGap(c.Writer, &gap{after: got.at, rows: rowsBetween(got.at, to) + 1, from: got.read, to: time.Now().UnixNano()})
+		s.reportGap(c.Writer, &gap{after: got.at, rows: rowsBetween(got.at, to) + 1, from: got.read, to: s.clock.Now().End})
 	}
 	s.shardJournal.NoteSealed(to)
 	return nil
@@ -200,8 +201,7 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 		s.reportGap(c.Writer, lost)
 	}
 	if !c.Closed {
-		from := lastSaved(&c, g)
-		to := max(from, s.deadSince(c.Writer).UnixNano()) // the clocks may differ
+		from, to := s.lostSince(&c, g)
 		if err := s.cfg.Died(ctx, s.shardJournal.Shard, from, to); err != nil {
 			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
 		}
@@ -212,19 +212,28 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	return s.cfg.Store.DropClaim(ctx, c)
 }
 
-// deadSince returns the time from which a writer counts as dead. Its claim may be dropped much later, because
-// its rows were held. Other engines have captured since.
-func (s *Shard) deadSince(w store.WriterID) time.Time {
-	now := time.Now()
-	if l, known := s.watched[w]; known && now.Sub(l.seen) > s.cfg.Silence {
-		return l.seen.Add(s.cfg.Silence)
+// lostSince returns between which times samples of a writer that died may be missing, in ns since 1970:
+// since its samples were saved, until it counted as dead. If the clock may be wrong, the times are the
+// earliest and the latest that they may have been. The claim may be dropped much later, because its rows
+// were held. Other engines have captured since.
+func (s *Shard) lostSince(c *store.Claim, g *gathering) (from, to int64) {
+	seen := time.Now()
+	dead := seen
+	if l, known := s.watched[c.Writer]; known {
+		seen = l.seen
+		if dead.Sub(seen) > s.cfg.Silence {
+			dead = seen.Add(s.cfg.Silence)
+		}
 	}
-	return now
+	// The samples were saved before the claim said so. If nothing was known about the writer's clock, or
+	// the claim is of an earlier version, the clock may have been ahead.
+	from = min(lastSaved(c, g), clock.Moment(s.clock.Now, seen).Begin)
+	return from, max(from, clock.Moment(s.clock.Now, dead).End)
 }
 
-// lastSaved returns the time up to which all samples of a writer that died are in its rows. A
-// row that was flushed later does not prove that all earlier samples are in rows: their rows
-// may have been under way, or in the spool.
+// lastSaved returns the time up to which all samples of a writer that died are in its rows. It is right
+// although the writer's clock was wrong: see store.Claim. A row that was flushed later does not prove that
+// all earlier samples are in rows: their rows may have been under way, or in the spool.
 func lastSaved(c *store.Claim, g *gathering) int64 {
 	if c.Saved != 0 {
 		return c.Saved

@@ -137,9 +137,9 @@ func (s *Shard) leaveOut(row *store.JournalRow, before int64, err error) {
 	s.cfg.found.note(fmt.Sprintf("row %d %v %d", row.Shard, row.Writer, row.At), fmt.Sprintf("row %d/%d in the journal of shard %d", row.At.N(), row.At.Seq(), row.Shard))
 	s.cfg.Log.Error("a journal row cannot be read; its samples are lost", "shard", s.shardJournal.Shard,
 		"writer", row.Writer.String(), "position", uint64(row.At), "err", err)
-	m := sample.Mark{Time: before, End: time.Now().UnixNano(), Kind: sample.Lost, Reason: sample.Damaged, Text: err.Error()}
+	m := sample.Mark{Time: before, End: s.clock.Now().End, Kind: sample.Lost, Reason: sample.Damaged, Text: err.Error()}
 	if t, failed := journal.FlushTime(*row); failed == nil {
-		m.End = max(t, before)
+		m.End = max(t, before) + int64(rowSlack)
 	}
 	pvs, failed := journal.Names(row.Index)
 	for _, pv := range pvs {

@@ -16,6 +16,10 @@ const rowsExpire = 7 * 24 * time.Hour
 // partitionSpan is more than the time between the first and the last row of a partition.
 const partitionSpan = 5 * time.Minute
 
+// rowSlack is how much later a row may have been built than it says. It has the earliest time that it may have
+// been, by the writer's clock.
+const rowSlack = 10 * time.Second
+
 const expiredText = "journal rows expired before they were sealed"
 
 // noteGap notes that rows between the latest row that was read and the given one have expired.
@@ -33,10 +37,10 @@ func (s *Shard) noteGap(ctx context.Context, g *gathering, row *store.JournalRow
 	}
 	written, err := journal.FlushTime(*row)
 	if err != nil {
-		written = time.Now().UnixNano()
+		written = s.clock.Now().Now
 	}
 	if row.At.N() > g.at.N()+1 || s.clock.Earliest()-written > int64(ttl-partitionSpan) {
-		g.gaps = append(g.gaps, gap{after: g.at, rows: missing, from: g.read, to: max(written, g.read)})
+		g.gaps = append(g.gaps, gap{after: g.at, rows: missing, from: g.read, to: max(written, g.read) + int64(rowSlack)})
 	}
 	return nil
 }
@@ -78,8 +82,9 @@ func (s *Shard) missesRows(ctx context.Context, c *store.Claim, g *gathering) (w
 	if ttl == 0 {
 		ttl = rowsExpire
 	}
-	if c.Closed && s.clock.Earliest()-c.Alive < int64(ttl) { // the claim is younger than its last row
+	written := max(c.Alive, c.Saved)                         // the writer's clock may have been behind
+	if c.Closed && s.clock.Earliest()-written < int64(ttl) { // the claim is younger than its last row
 		return true, nil, nil
 	}
-	return false, &gap{after: g.sealed, rows: rowsBetween(g.sealed, c.Last) + 1, from: g.read, to: max(c.Alive, g.read)}, nil
+	return false, &gap{after: g.sealed, rows: rowsBetween(g.sealed, c.Last) + 1, from: g.read, to: max(written, g.read) + int64(rowSlack)}, nil
 }

@@ -113,7 +113,7 @@ func TestExpiredRowsAreMarked(t *testing.T) {
 				}
 				l, all := (*losses)[0], m.all["A"]
 				if l.Kind != sample.Lost || l.pv != "" || l.Time > all[10*c.from].Time || l.End < all[10*c.to+9].Time ||
-					10*c.to+10 < len(all) && l.End > all[10*c.to+19].Time+int64(10*time.Second) {
+					10*c.to+10 < len(all) && l.End > all[10*c.to+19].Time+int64(10*time.Second+rowSlack) {
 					t.Errorf("the mark is %+v, want one of the samples from %d to %d", l, all[10*c.from].Time, all[10*c.to+9].Time)
 				}
 			})

@@ -58,8 +58,8 @@ type Config struct {
 	// a shard again, an earlier writer of this process may still be closing.
 	Ours func(w store.WriterID) bool
 	// Died marks that a writer of a shard ended without closing its claim: samples may be
-	// missing between from and to, in ns since 1970. It returns when the mark is durable.
-	// After an error it is called again.
+	// missing between from and to, in ns since 1970. It returns when the mark is durable. After an
+	// error it is called again.
 	Died func(ctx context.Context, shard int, from, to int64) error
 	// Retention returns how long a PV must be kept. It returns false for a PV that is not
 	// captured here, and the blocks of such a PV stay where they are. If Retention is nil, all

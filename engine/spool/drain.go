@@ -46,6 +46,9 @@ const (
 	// linger is how long the drainer keeps a segment whose writer another engine may have
 	// taken for dead. A sealer takes less time from reading a claim to dropping it.
 	linger = time.Minute
+	// waited is how long samples may have waited in memory before the file was created, because the
+	// store failed or a request hung.
+	waited = 30 * time.Second
 	// rereadAfter is how long the drainer leaves a file alone that could not be read.
 	rereadAfter = time.Minute
 )
@@ -297,7 +300,7 @@ func (d *drainer) giveUp(g *segment, shard, samples int) {
 	}
 	if d.Damaged != nil {
 		d.Damaged(shard, sample.Mark{
-			Time: g.created, End: time.Now().UnixNano(), Kind: sample.Lost, Reason: sample.Damaged, Count: uint64(samples),
+			Time: g.created, End: d.cfg.Now().End, Kind: sample.Lost, Reason: sample.Damaged, Count: uint64(samples),
 			Text: "a file of the spool is damaged",
 		})
 	}
@@ -328,7 +331,7 @@ func (d *drainer) putClaim(ctx context.Context, g *segment, shard int) error {
 		for _, o := range claims {
 			epoch = max(epoch, o.Epoch)
 		}
-		c.claim = store.Claim{Shard: shard, Writer: g.writer, Epoch: epoch + 1, Since: g.created, Saved: g.created, Closed: c.claim.Closed}
+		c.claim = store.Claim{Shard: shard, Writer: g.writer, Epoch: epoch + 1, Since: g.created, Saved: g.created - int64(waited), Closed: c.claim.Closed}
 	}
 	now := d.Boot()
 	c.noteLateness(now)

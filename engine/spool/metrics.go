@@ -88,7 +88,7 @@ func (s *Spool) waitingRowsLocked() (n int) {
 func (s *Spool) oldestAgeLocked() time.Duration {
 	for _, g := range s.segments {
 		if rows, _ := g.waiting(); rows > 0 {
-			return time.Since(time.Unix(0, g.created))
+			return time.Duration(max(0, s.cfg.Now().Now-g.created))
 		}
 	}
 	return 0

@@ -59,7 +59,7 @@ func (s *Spool) dropSegment(g *segment) {
 	if _, samples := g.waiting(); samples > 0 {
 		s.metrics.Dropped.WithLabelValues(sample.Overflow.String()).Add(float64(samples))
 		s.cfg.Log.Warn("the spool is full; the oldest samples are dropped", "samples", samples,
-			"age", time.Since(time.Unix(0, g.created)).Round(time.Second).String())
+			"age", time.Duration(max(0, s.cfg.Now().Now-g.created)).Round(time.Second).String())
 		if err := s.noteLost(g); err != nil {
 			s.cfg.Log.Error("some dropped samples cannot be marked", "file", g.path, "err", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/store"
 )
@@ -47,7 +48,9 @@ type Config struct {
 	// Sync is the shortest time between two fsyncs of a file.
 	Sync time.Duration
 	// FS is the file system; nil means the operating system's.
-	FS         vfs.FS
+	FS vfs.FS
+	// Now returns the present instant, as in journal.Config. If it is nil, the clock is right.
+	Now        func() clock.Instant
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
@@ -95,6 +98,9 @@ type Counts struct {
 func Open(cfg Config) (*Spool, error) {
 	if cfg.FS == nil {
 		cfg.FS = vfs.Default
+	}
+	if cfg.Now == nil {
+		cfg.Now = func() clock.Instant { return clock.At(time.Now().UnixNano()) }
 	}
 	if len(cfg.Archive) > maxArchive {
 		return nil, fmt.Errorf("the name of the archive has %d bytes; at most %d are allowed", len(cfg.Archive), maxArchive)

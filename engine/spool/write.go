@@ -183,7 +183,7 @@ func (s *Spool) appendRow(row *journal.SpoolRow) error {
 
 // newSegment creates a segment.
 func (s *Spool) newSegment() error {
-	h := header{writer: store.NewWriter(), created: time.Now().UnixNano(), archive: s.cfg.Archive}
+	h := header{writer: store.NewWriter(), created: s.cfg.Now().Begin, archive: s.cfg.Archive}
 	s.mu.Lock()
 	g := &segment{header: h, n: s.next, path: s.fs.PathJoin(s.cfg.Dir, fileName(s.next)), ours: true, chains: map[int]*chain{}}
 	s.next++

@@ -59,8 +59,9 @@ type Claim struct {
 	Writer WriterID
 	// Epoch ranks the writers of a shard: the highest epoch seen at the start, plus 1.
 	Epoch uint64
-	// Since and Alive are the times of the first and the latest sign of life, in ns since
-	// 1970, by the clock of the engine.
+	// Since and Alive are the times of the first and the latest sign of life, in ns since 1970. Alive is
+	// by the clock of the engine, right or wrong, so it shows other engines that clock. Since is like
+	// Saved.
 	Since, Alive int64
 	// Sealed is the sealed position: all rows up to it are in blocks. It only rises.
 	Sealed Position
@@ -71,9 +72,10 @@ type Claim struct {
 	Last Position
 	// Sealing is the term under which the writer's engine seals the shard.
 	Sealing Term
-	// Saved is a time in ns since 1970 by the clock of the engine. All samples that the engine
-	// captured in the shard before this time are in acknowledged rows. Saved is never after
-	// Alive.
+	// Saved is a time in ns since 1970. All samples that the engine captured in the shard before this
+	// time are in acknowledged rows. It is compared with the times of samples, so it is the earliest time
+	// that it may have been, by what the engine knew about its clock (clock.Instant.Begin). Saved may be
+	// after Alive if that clock is behind.
 	Saved int64
 	// Stamp identifies the version of a claim that Claims returned, if the store needs it.
 	// PutClaim ignores it.

@@ -23,9 +23,11 @@ type PVMetadata struct {
 
 // Marks is the part of a Store that holds the marks and the metadata history of PVs.
 type Marks interface {
-	// PutMarks writes marks.
+	// PutMarks writes marks. It stores the bounds of each mark in order, as sample.Mark.Ordered does.
 	PutMarks(ctx context.Context, marks ...PVMark) error
-	// Marks yields the marks of a PV with Time in [from, to], by time.
+	// Marks yields the marks of a PV with Time in [from, to], by time. An earlier version stored some
+	// losses with an end before their time. They are selected by their later bound, and have Time and End
+	// in order.
 	Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[PVMark, error]
 	// LatestMarks yields the marks of a PV with Time at or before a time, latest first. A PV
 	// may have many marks, so the caller ends the sequence once it knows enough.

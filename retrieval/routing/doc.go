@@ -6,14 +6,18 @@
 //	engine pods ───┘              ▲                                  │
 //	                         query.Recent, native.Channels ◀─────────┘
 //
-// When a PV moves to another shard, readers also need the journal of its former shard.
-// The Router therefore remembers the lists of a former shard until all samples that the
-// shard journalled are in blocks.
+// When a PV moves to another shard, readers also need the journal and the engines of its former
+// shard. The spec of an ArchiveShard has the lists that the shard captured until recently, so that a
+// pod that starts after the move knows them. The Router also remembers by itself the lists that vanish
+// from a shard, until all samples that the shard journalled are in blocks: it sees those, too, whose
+// PVs are in no group any more.
 //
 // A table never changes; the Router replaces it. A table uses 8 bytes for each PV, plus the
 // compressed lists. A table is outdated while the API server is down. This normally causes
 // only a delay: if the Router does not query an engine, readers find its samples in the
-// journal at most a second later.
+// journal at most a second later. If the operator reaches the API server and this pod does not, PVs may
+// move without its knowledge. An engine that no longer captures a PV says so, and the Router then
+// queries all engines.
 //
 // The exception is an engine that holds samples which the store has not accepted. The
 // ArchiveShard names such an engine. A read that does not get its samples fails, so that the

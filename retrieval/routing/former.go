@@ -15,7 +15,9 @@ import (
 // shard. Until then only the former list shows which journal to read.
 const formerFor = 30 * time.Minute
 
-// former remembers the former lists of shards. It is not safe for concurrent use.
+// former remembers the former lists of shards. It adds those to the former lists in the spec of a shard
+// whose PVs are in no group any more, because no shard says that it had them. It is not safe for
+// concurrent use.
 type former struct {
 	has map[int][]string             // current lists, by shard
 	had map[int]map[string]time.Time // former lists, by shard, and when they became former
@@ -77,8 +79,14 @@ func (f *former) add(index int, name string, now time.Time) {
 // formerShards returns the shards that recently had a PV, in no particular order.
 func (t *table) formerShards(pv string) (shards []int) {
 	hash := xxhash.Sum64String(pv)
+	has := func(n *pvSet) bool { return n.has(hash) }
+	for i := range t.routes {
+		if r := &t.routes[i]; r.anyFormer || slices.ContainsFunc(r.former, has) {
+			shards = append(shards, r.shard)
+		}
+	}
 	for shard, lists := range t.former {
-		if slices.ContainsFunc(lists, func(n *pvSet) bool { return n.has(hash) }) {
+		if slices.ContainsFunc(lists, has) && !slices.Contains(shards, shard) {
 			shards = append(shards, shard)
 		}
 	}

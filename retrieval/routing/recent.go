@@ -23,8 +23,9 @@ const unstoredTimeout = 10 * time.Second
 // Recent implements query.Recent. It queries all engines that capture the PV, in parallel.
 //
 // If no engine captures the PV, Recent queries every engine: the PV may have been removed a
-// short time ago, and its last samples may not be in a block yet. For the same reason
-// Held.Shards includes the shards that recently had the PV, because it may have moved, and
+// short time ago, and its last samples may not be in a block yet. It does so, too, if all engines that
+// should capture the PV say that they do not: the PV moves, and this table may be outdated. For the
+// same reason Held.Shards includes the shards that recently had the PV, because it may have moved, and
 // Recent queries the engines that capture these shards.
 //
 // Recent also queries the engines that hold unstored samples of any of these shards. The
@@ -51,9 +52,9 @@ func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 			urls = append(urls, at.enginesOf(shard)...)
 		}
 	}
-	q.Shards = held.Shards
+	q.Shards = slices.Clone(held.Shards)
 	waiting := at.unstored(q.Shards)
-	for _, answer := range r.queryEngines(unique(slices.AppendSeq(urls, maps.Keys(waiting))), func(url string) (query.Held, error) {
+	ask := func(url string) (query.Held, error) {
 		since, needed := waiting[url]
 		timeout := recentTimeout
 		if needed {
@@ -67,10 +68,29 @@ func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 			h.Missing, h.MissingFrom = fmt.Errorf("querying an engine that holds samples of %s which the store has not accepted: %w", pv, err), since
 		}
 		return h, err
-	}) {
+	}
+	urls = unique(slices.AppendSeq(urls, maps.Keys(waiting)))
+	answers := r.queryEngines(urls, ask)
+	if !slices.ContainsFunc(answers, isCapturing) {
+		answers = append(answers, r.queryEngines(without(at.engines, urls), ask)...)
+	}
+	for _, answer := range answers {
 		held.Add(answer)
 	}
 	return held
+}
+
+// isCapturing reports whether an answer does not rule out that its engine captures the PV.
+func isCapturing(h query.Held) bool { return len(h.Shards) > 0 || h.Unanswered }
+
+// without returns the URLs that are not in others.
+func without(urls, others []string) (rest []string) {
+	for _, url := range urls {
+		if !slices.Contains(others, url) {
+			rest = append(rest, url)
+		}
+	}
+	return rest
 }
 
 // answer is the answer of one engine.

@@ -115,6 +115,9 @@ func (r *Router) rebuild() {
 		for _, ref := range obj.Spec.Lists {
 			want[ref.Name] = true
 		}
+		for _, f := range obj.Spec.Former {
+			want[f.Name] = true
+		}
 	}
 	if haveShards { // before the first list, an empty map does not mean that there are no shards
 		r.former.observe(shards, func(name string) bool { _, ok, _ := r.lists.Get(name); return ok }, time.Now())

@@ -42,6 +42,9 @@ import (
 	"varve.dev/varve/test/freeport"
 )
 
+// fakeShards are the shards in which fake engines capture PVs.
+var fakeShards = map[string]int{"A": 1, "B": 1, "C": 2, "D": 2, "E": 3, "F": 3, "MOVED": 2}
+
 // fakeEngine holds one sample of each of its PVs, under its own writer ID.
 type fakeEngine struct {
 	writer  store.WriterID
@@ -60,6 +63,7 @@ func (f *fakeEngine) Recent(_ context.Context, q query.RecentRequest) query.Held
 	}
 	held := query.Held{Covers: []store.WriterID{f.writer}}
 	if slices.Contains(f.pvs, q.PV) {
+		held.Shards = []int{fakeShards[q.PV]}
 		run := &sample.Run{Type: sample.Float64}
 		run.Append(&sample.Sample{Time: int64(f.writer[0])})
 		held.Known, held.Runs = true, []*sample.Run{run}
@@ -213,10 +217,10 @@ func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	s.Eventually(func() []int { return s.covers("D") }).Should(Equal([]int{1, 2}))
 	s.Eventually(func() []int { return s.covers("A") }).Should(Equal([]int{1}))
 
-	s.Eventually(func() []int { return s.router.Recent(t.Context(), query.RecentRequest{PV: "C"}).Shards }).Should(Equal([]int{2}), "the lists of all shards have arrived")
+	s.Eventually(func() []int { return s.router.Recent(t.Context(), query.RecentRequest{PV: "C"}).Shards }).Should(HaveEach(2), "the lists of all shards have arrived")
 	held := s.router.Recent(t.Context(), query.RecentRequest{PV: "C"})
 	s.Expect(held.Known).To(BeTrue())
-	s.Expect(held.Shards).To(Equal([]int{2}))
+	s.Expect(held.Shards).To(HaveEach(2))
 	s.Expect(held.Runs).To(HaveLen(2))
 	s.Expect(s.covers("X")).To(Equal([]int{1, 2}), "for a PV in no list, all engines are queried, because one of them may hold its last samples")
 	s.Expect(s.router.Recent(t.Context(), query.RecentRequest{PV: "X"}).Known).To(BeFalse())
@@ -343,6 +347,69 @@ func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
 	o.synced.Store(false)
 	if held := read(); !held.Unanswered {
 		t.Errorf("the engines are not known yet, but the result is %+v", held)
+	}
+}
+
+// fakeSite is a Router with engines, by name, that needs no API server.
+func fakeSite(t *testing.T, engines map[string]*fakeEngine) (r *Router, addresses map[string]string) {
+	addresses = map[string]string{}
+	for name, e := range engines {
+		mux := http.NewServeMux()
+		peer.NewHandler(e, func() bool { return false }, prometheus.NewRegistry()).Register(mux)
+		srv := httptest.NewServer(mux)
+		t.Cleanup(srv.Close)
+		addresses[name] = srv.URL
+	}
+	r = New(Config{Log: slog.New(slog.DiscardHandler)})
+	r.synced.Store(true)
+	t.Cleanup(r.peers.HTTP.CloseIdleConnections)
+	return r, addresses
+}
+
+// TestAPodThatHasJustStartedAsksTheEnginesOfAFormerShard checks a pod that has never seen the PV in its
+// former shard. It must request the samples of the former shard's engines by the shard's number, and
+// the reader must read the former shard's journal. In a soak test, such a pod answered without the
+// samples that waited in the former shard's engines after an outage of the store.
+func TestAPodThatHasJustStartedAsksTheEnginesOfAFormerShard(t *testing.T) {
+	e1, e2, e3 := &fakeEngine{writer: store.WriterID{1}}, &fakeEngine{writer: store.WriterID{2}, pvs: []string{"MOVED"}}, &fakeEngine{writer: store.WriterID{3}}
+	r, addresses := fakeSite(t, map[string]*fakeEngine{"e1": e1, "e2": e2, "e3": e3})
+	lists := map[string]*pvSet{"old": pvSetOf(t, "MOVED", "STAYS"), "new": pvSetOf(t, "MOVED"), "other": pvSetOf(t, "X")}
+	s1 := shardOf(1, "", "e1 Draining")
+	s1.Spec.Former = []v1alpha1.FormerChannelList{{Name: "old"}}
+	r.table.Store(buildTable(map[string]*v1alpha1.ArchiveShard{
+		"s1": s1, "s2": shardOf(2, "new", "e2 Capturing"), "s3": shardOf(3, "other", "e3 Capturing"),
+	}, addresses, func(name string) (*pvSet, bool) { n, ok := lists[name]; return n, ok }))
+	held := r.Recent(t.Context(), query.RecentRequest{PV: "MOVED"})
+	writers := slices.SortedFunc(slices.Values(held.Covers), func(a, b store.WriterID) int { return int(a[0]) - int(b[0]) })
+	if !slices.Equal(writers, []store.WriterID{{1}, {2}}) || !slices.Contains(held.Shards, 1) || !slices.Contains(held.Shards, 2) {
+		t.Errorf("the engines %v answer for the shards %v", writers, held.Shards)
+	}
+	for name, e := range map[string]*fakeEngine{"former": e1, "present": e2} {
+		if got := e.shards.Load(); got == nil || !slices.Contains(*got, 1) || !slices.Contains(*got, 2) {
+			t.Errorf("the request to the %s engine does not name both shards", name)
+		}
+	}
+
+	delete(lists, "old") // it has not been read yet
+	r.table.Store(buildTable(map[string]*v1alpha1.ArchiveShard{"s1": s1, "s3": shardOf(3, "other", "e3 Capturing")}, addresses,
+		func(name string) (*pvSet, bool) { n, ok := lists[name]; return n, ok }))
+	if held := r.Recent(t.Context(), query.RecentRequest{PV: "X"}); !slices.Contains(held.Shards, 1) {
+		t.Errorf("any PV may be in a former list that has not been read, but the shards are %v", held.Shards)
+	}
+}
+
+// TestAnOutdatedTableAsksAllEngines checks a pod that does not know that a PV has moved, because it does
+// not reach the API server. The engine that captured the PV says that it no longer does.
+func TestAnOutdatedTableAsksAllEngines(t *testing.T) {
+	e1, e2 := &fakeEngine{writer: store.WriterID{1}, pvs: []string{"A"}}, &fakeEngine{writer: store.WriterID{2}, pvs: []string{"MOVED"}}
+	r, addresses := fakeSite(t, map[string]*fakeEngine{"e1": e1, "e2": e2})
+	r.table.Store(buildTable(map[string]*v1alpha1.ArchiveShard{"s1": shardOf(1, "l", "e1 Capturing")}, addresses,
+		func(string) (*pvSet, bool) { return pvSetOf(t, "A", "MOVED"), true }))
+	if held := r.Recent(t.Context(), query.RecentRequest{PV: "MOVED"}); len(held.Covers) != 2 || !slices.Contains(held.Shards, 2) {
+		t.Errorf("%d engines are asked, and the shards are %v", len(held.Covers), held.Shards)
+	}
+	if held := r.Recent(t.Context(), query.RecentRequest{PV: "A"}); len(held.Covers) != 1 {
+		t.Errorf("%d engines are asked for a PV that has not moved", len(held.Covers))
 	}
 }
 

@@ -42,6 +42,10 @@ type route struct {
 	// to the start of that state, in ns since 1970.
 	unstored map[string]int64
 	lists    []*pvSet
+	// former are the lists that the shard captured until recently. anyFormer means that one of them has
+	// not been read: any PV may be in it.
+	former    []*pvSet
+	anyFormer bool
 	// complete means that all lists have been read. Otherwise any PV may be in the shard.
 	complete bool
 }
@@ -161,6 +165,13 @@ func buildTable(shards map[string]*v1alpha1.ArchiveShard, addresses map[string]s
 				p.lists = append(p.lists, n)
 			}
 			p.complete = p.complete && ok
+		}
+		for _, f := range obj.Spec.Former {
+			n, ok := get(f.Name)
+			if ok {
+				p.former = append(p.former, n)
+			}
+			p.anyFormer = p.anyFormer || !ok
 		}
 		t.routes = append(t.routes, p)
 	}

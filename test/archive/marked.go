@@ -42,7 +42,7 @@ func Losses(marks []Mark) (found []Span) {
 		switch m.Kind {
 		case "lost", "died":
 			found = append(found, Span{m.Time, m.End})
-		case "disconnected":
+		case "disconnected", "searching":
 			for _, next := range marks[i:] {
 				if next.Kind == "connected" {
 					found = append(found, Span{m.Time, next.Time})

@@ -188,7 +188,7 @@ func (s *sealer) dismiss(t *term, c claim, rows []row, then func(ok bool)) {
 		s.drop(t, c, then)
 		return
 	}
-	m := mark{from, e.clock()}
+	m := mark{from, max(from, e.latest())}
 	l.tracef("marks the death of w%d: from %v to %v", c.writer, m.from, m.to)
 	e.call(true, func() { l.store().marks = append(l.store().marks, m) }, func(ok bool) {
 		if !ok || t.over {

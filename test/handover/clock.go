@@ -42,6 +42,22 @@ func (e *engine) compareClock(shown, asked time.Duration) {
 	e.verdict.Judge()
 }
 
+// earliest and latest return the bounds of the present time for marks. With ClockMarks, marks have the times of the
+// engine's clock.
+func (e *engine) earliest() time.Duration {
+	if e.w.cfg.Fault == ClockMarks {
+		return e.clock()
+	}
+	return time.Duration(e.verdict.Now().Begin - wall(0))
+}
+
+func (e *engine) latest() time.Duration {
+	if e.w.cfg.Fault == ClockMarks {
+		return e.clock()
+	}
+	return time.Duration(e.verdict.Now().End - wall(0))
+}
+
 // restamp replaces the time of a sample that is too far ahead of its arrival.
 func (e *engine) restamp(s *sample) {
 	at := e.verdict.Now()

@@ -78,6 +78,12 @@ const (
 	ClockExpiry
 	// ClockTTL: a sealer computes the TTL of blocks from its own clock.
 	ClockTTL
+	// ClockMarks: the bounds of marks, and the times to which writers say that all samples are saved, are
+	// those of the engines' clocks.
+	ClockMarks
+	// CloseSpooled: an engine that has released a shard closes its claim while samples of the shard
+	// wait in its spool.
+	CloseSpooled
 	faults
 )
 
@@ -89,7 +95,7 @@ func (f Fault) String() string {
 		"a renewed claim dropped", "a claim dropped by clock", "two rows in flight", "a position reused",
 		"keys of blocks reused", "claims of living writers dropped", "deaths not marked", "deaths marked too late", "updates left in sockets", "samples timed by engines",
 		"drain although the successor is blind",
-		"times of IOCs judged by a wrong clock", "samples expired by a wrong clock", "TTLs by a wrong clock",
+		"times of IOCs judged by a wrong clock", "samples expired by a wrong clock", "TTLs by a wrong clock", "marks by wrong clocks", "claim closed while samples wait in the spool",
 	}[f]
 }
 

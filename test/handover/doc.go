@@ -40,8 +40,8 @@
 //   - No update of an IOC is lost if there are only planned moves, or if two engines capture
 //     each shard and only one of them crashes at a time. In other runs an update may be lost
 //     only if it was never acknowledged, and either its holders crashed or no engine was
-//     connected. If all clocks are right, a lost update also lies in the mark of a death,
-//     or an engine knew that it was not connected.
+//     connected. A lost update also lies in the mark of a death, whatever the clocks of the engines
+//     show, or an engine knew that it was not connected.
 //
 // Two cases of loss do not violate the last rule, because the store has no record of them. The
 // simulation only counts them. In the first case, the last engine leaves in order because its

@@ -167,9 +167,9 @@ func (e *engine) shardJournals() (out []*shardJournal) {
 }
 
 // marks reports whether the death of a writer leaves a gap in the samples of a shardJournal.
-// There is no gap if the shardJournal has been connected since from.
+// There is no gap if the shardJournal has been connected since from, at the latest.
 func (e *engine) marks(l *shardJournal, from time.Duration) bool {
-	return !l.sub.connected || l.sub.since > from
+	return !l.sub.connected || e.latest()-(e.clock()-l.sub.since) > from
 }
 
 // startCapture starts the capture of a shard.

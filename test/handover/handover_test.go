@@ -57,7 +57,7 @@ func explore(t *testing.T, seeds uint64) {
 var finders = [faults]uint64{
 	EarlyClose: 121, SameWriter: 1, EarlySeal: 7, UncheckedClaim: 625, EarlyForget: 1, BlocksFirst: 7, BlindDrop: 258, ClockDrop: 258,
 	TwoRowsUnderWay: 162, OldPosition: 232, SameBlocks: 1, HastySealer: 237, SilentDeath: 6, LateMark: 248, UnreadUpdates: 81, OwnTime: 0, BlindSuccessor: 27,
-	ClockRestamp: 8, ClockExpiry: 5, ClockTTL: 3,
+	ClockRestamp: 8, ClockExpiry: 5, ClockTTL: 3, ClockMarks: 0, CloseSpooled: 115,
 }
 
 // TestFaultsAreFound checks that the simulation finds each Fault within 1000 seeds. It begins

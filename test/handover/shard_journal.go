@@ -38,7 +38,7 @@ type shardJournal struct {
 	renewed   time.Duration // when the latest acknowledged claim was sent
 	sent      int           // latest position under which a row was sent
 	ackedTo   int           // position up to which all rows are acknowledged
-	saved     time.Duration // all samples that arrived by then are acknowledged
+	saved     time.Duration // all samples that arrived by then, by a right clock, are acknowledged
 	failing   time.Duration // when the store began to fail; -1: it does not fail
 	spooling  bool
 	termAcked int // the term in the latest acknowledged claim
@@ -51,7 +51,7 @@ type shardJournal struct {
 func (l *shardJournal) String() string { return fmt.Sprintf("%v/w%d", l.engine, l.writer) }
 
 func newShardJournal(e *engine, shard int) *shardJournal {
-	l := &shardJournal{engine: e, shard: shard, writer: e.newWriter(shard), captureBegan: e.w.now, failing: -1, saved: e.clock()}
+	l := &shardJournal{engine: e, shard: shard, writer: e.newWriter(shard), captureBegan: e.w.now, failing: -1, saved: e.earliest()}
 	l.claim.writer = l.writer
 	l.sealer.shardJournal = l
 	return l
@@ -100,7 +100,7 @@ func (l *shardJournal) run() {
 		l.spool()
 	case !l.claimed:
 		l.open(unsaved)
-	case l.released && !unsaved && !e.spooled(l.shard):
+	case l.released && !unsaved && (!e.spooled(l.shard) || e.w.cfg.Fault == CloseSpooled):
 		l.finish()
 	case e.clock()-l.renewed > renewEvery && !unsaved || l.claim.term != l.termAcked:
 		l.putClaim(func() { l.again(flushEvery / 2) })
@@ -180,7 +180,7 @@ func (l *shardJournal) putClaim(then func()) {
 
 // touch updates the claim's sign of life, and the time up to which all samples are saved.
 func (l *shardJournal) touch(now time.Duration) {
-	l.claim.alive, l.claim.saved = now, now
+	l.claim.alive, l.claim.saved = now, l.engine.earliest()
 	if l.engine.w.cfg.Fault == LateMark {
 		return
 	}
@@ -209,7 +209,7 @@ func (l *shardJournal) newStamp() time.Duration {
 func (l *shardJournal) sendRow() {
 	if l.pending == nil {
 		l.sent++
-		saved := l.engine.clock()
+		saved := l.engine.earliest()
 		if len(l.sub.onWay) > 0 {
 			saved = l.saved
 		}

@@ -50,7 +50,7 @@ func (l *shardJournal) spool() {
 		l.tracef("spools %v", list(l.fresh))
 		p.spool.put(e, l)
 		if l.fresh = nil; len(l.sub.onWay) == 0 {
-			l.saved = e.clock()
+			l.saved = e.earliest()
 		}
 	}
 	now := e.clock()
@@ -126,7 +126,7 @@ func (s *spool) putClaim(e *engine, g *segment, then func(ok bool)) {
 	put := func() {
 		now := e.clock()
 		g.late = g.late || g.claimed >= 0 && now-g.claimed > 2*renewEvery
-		g.claim.alive, g.claim.saved = now, now
+		g.claim.alive, g.claim.saved = now, e.earliest()
 		if g.sent < len(g.rows) {
 			g.claim.saved = g.rows[g.sent].saved
 		}

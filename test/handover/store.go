@@ -19,7 +19,7 @@ type claim struct {
 	writer writer
 	epoch  int
 	alive  time.Duration // by the writer's clock
-	saved  time.Duration // all samples that its engine had by then are in acknowledged rows
+	saved  time.Duration // all samples that its engine had by then, by a right clock, are in acknowledged rows
 	closed bool
 	last   int
 	term   int           // 0: does not seal

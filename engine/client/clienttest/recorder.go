@@ -49,13 +49,13 @@ func (r *Recorder) Sample(s *sample.Sample) {
 }
 
 // Checked implements capture.Sink. It records a value that differs like a call of Suspect.
-func (r *Recorder) Checked(s *sample.Sample, since int64) (differs bool) {
+func (r *Recorder) Checked(s *sample.Sample, since time.Time) (differs bool) {
 	r.mu.Lock()
 	n := len(r.Samples)
 	differs = n == 0 || r.Samples[n-1].Word != s.Word || !bytes.Equal(r.Samples[n-1].Bytes, s.Bytes)
 	r.mu.Unlock()
 	if differs {
-		r.Suspect(since, time.Now().UnixNano())
+		r.Suspect(since, time.Now())
 		r.Sample(s)
 	}
 	return differs
@@ -70,10 +70,10 @@ func (r *Recorder) Metadata(m *sample.Metadata) {
 }
 
 // Suspect implements capture.Sink.
-func (r *Recorder) Suspect(from, to int64) {
+func (r *Recorder) Suspect(from, to time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.Log = append(r.Log, fmt.Sprintf("suspect %v", time.Duration(to-from)))
+	r.Log = append(r.Log, fmt.Sprintf("suspect %v", to.Sub(from)))
 }
 
 // Dropped implements capture.Sink.
@@ -144,13 +144,13 @@ func (r *Recorder) Floats() []float64 {
 // ignore is a sink that ignores all calls.
 type ignore struct{}
 
-func (ignore) Connected(capture.ChannelInfo)      {}
-func (ignore) Sample(*sample.Sample)              {}
-func (ignore) Checked(*sample.Sample, int64) bool { return false }
-func (ignore) Metadata(*sample.Metadata)          {}
-func (ignore) Suspect(int64, int64)               {}
-func (ignore) Dropped(sample.Reason, uint64)      {}
-func (ignore) Disconnected(error)                 {}
+func (ignore) Connected(capture.ChannelInfo)          {}
+func (ignore) Sample(*sample.Sample)                  {}
+func (ignore) Checked(*sample.Sample, time.Time) bool { return false }
+func (ignore) Metadata(*sample.Metadata)              {}
+func (ignore) Suspect(time.Time, time.Time)           {}
+func (ignore) Dropped(sample.Reason, uint64)          {}
+func (ignore) Disconnected(error)                     {}
 
 // Tally is a sink that only counts. It is for tests with many channels.
 type Tally struct {

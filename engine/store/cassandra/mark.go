@@ -19,7 +19,8 @@ const (
 // PutMarks implements store.Store.
 func (s *Store) PutMarks(ctx context.Context, marks ...store.PVMark) error {
 	return each(ctx, len(marks), parallel, func(ctx context.Context, i int) error {
-		m := &marks[i]
+		m := marks[i]
+		m.Mark = m.Ordered()
 		return s.write(ctx, write{
 			operation: "mark",
 			stmt:      "INSERT INTO mark (pv, time, kind, reason, writer, end_time, lost, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -60,6 +61,7 @@ func (s *Store) readMarks(ctx context.Context, pv string, page int, stmt string,
 			}
 			m.Kind, m.Reason, m.Count = sample.MarkKind(kind), sample.Reason(reason), uint64(lost)
 			copy(m.Writer[:], writer)
+			m.Mark = m.Ordered() // an earlier version did not put the bounds in order
 			if !yield(m, nil) {
 				_ = it.Close() // the caller stopped early
 				return

@@ -92,10 +92,33 @@ func FuzzValues(f *testing.F) {
 		again(t, v, decodeClaim, appendClaim)
 		again(t, v, decodeRow, appendRow)
 		again(t, v, decodeHeader, appendHeader)
-		again(t, v, decodeMark, appendMark)
+		again(t, v, decodeMarkValue, appendMark)
 		again(t, v, decodeMetadata, appendMetadata)
 		if pv, rest, ok := pvOf(v); ok && len(pv)+len(rest)+5 != len(v) {
 			t.Errorf("a key of %[3]d bytes has a name of %[1]d and a rest of %[2]d bytes", len(pv), len(rest), len(v))
+		}
+	})
+}
+
+// FuzzMarks decodes any entry as a mark. Its bounds must be in order, and the mark must stay the same after it
+// is encoded and decoded again.
+func FuzzMarks(f *testing.F) {
+	for _, m := range []sample.Mark{{Time: 10, End: -20}, {Time: 10, End: 20}, {Time: 10}, {End: -5}, {Time: -1}} {
+		m.Kind, m.Reason = sample.Lost, sample.Overrun
+		old := store.PVMark{PV: "A", Mark: m} // an earlier version kept the order
+		f.Add(markKey(&old)[len(pvKey(tableMark, "A")):], appendMark(nil, &m))
+	}
+	f.Fuzz(func(t *testing.T, tail, value []byte) {
+		first, second := store.PVMark{PV: "A"}, store.PVMark{PV: "A"}
+		if decodeMark(&first, tail, value) != nil {
+			return
+		}
+		if first.End != 0 && first.End < first.Time {
+			t.Errorf("the mark ends at %d and begins at %d", first.End, first.Time)
+		}
+		key, value := encodeMark(first)
+		if err := decodeMark(&second, key[len(pvKey(tableMark, "A")):], value); err != nil || first != second {
+			t.Errorf("%+v becomes %+v: %v", first, second, err)
 		}
 	})
 }

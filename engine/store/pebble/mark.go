@@ -14,7 +14,8 @@ import (
 func (s *Store) PutMarks(ctx context.Context, marks ...store.PVMark) error {
 	return s.commit(ctx, "marks", func(b *pebble.Batch) error {
 		for i := range marks {
-			if err := b.Set(markKey(&marks[i]), appendMark(nil, &marks[i].Mark), nil); err != nil {
+			key, value := encodeMark(marks[i])
+			if err := b.Set(key, value, nil); err != nil {
 				return err
 			}
 		}
@@ -37,12 +38,26 @@ func decodedMarks(entries iter.Seq2[entry, error], pv string) iter.Seq2[store.PV
 	prefix := pvKey(tableMark, pv)
 	return decoded(entries, "marks of "+pv, func(e entry) (store.PVMark, error) {
 		m := store.PVMark{PV: pv}
-		tail := e.key[len(prefix):]
-		if len(tail) != markTail {
-			return m, errCorrupt
-		}
-		m.Time, m.Kind, m.Reason = int64At(tail), sample.MarkKind(tail[8]), sample.Reason(tail[9])
-		copy(m.Writer[:], tail[10:])
-		return m, decodeMark(&m.Mark, e.value)
+		err := decodeMark(&m, e.key[len(prefix):], e.value)
+		return m, err
 	})
+}
+
+// encodeMark returns the entry of a mark, whose bounds are in order.
+func encodeMark(m store.PVMark) (key, value []byte) {
+	m.Mark = m.Ordered()
+	return markKey(&m), appendMark(nil, &m.Mark)
+}
+
+// decodeMark decodes the entry of a mark, without its PV. tail is the key after the PV. It puts the bounds
+// of marks of an earlier version in order.
+func decodeMark(m *store.PVMark, tail, value []byte) error {
+	if len(tail) != markTail {
+		return errCorrupt
+	}
+	m.Time, m.Kind, m.Reason = int64At(tail), sample.MarkKind(tail[8]), sample.Reason(tail[9])
+	copy(m.Writer[:], tail[10:])
+	err := decodeMarkValue(&m.Mark, value)
+	m.Mark = m.Ordered()
+	return err
 }

@@ -166,7 +166,7 @@ func appendMark(v []byte, m *sample.Mark) []byte {
 	return append(v, m.Text...)
 }
 
-func decodeMark(m *sample.Mark, v []byte) error {
+func decodeMarkValue(m *sample.Mark, v []byte) error {
 	r := reader{rest: v}
 	m.End, m.Count = r.varint(), r.uvarint()
 	m.Text = string(r.bytes(uint64(len(r.rest))))

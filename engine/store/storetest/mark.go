@@ -62,7 +62,7 @@ func testMarkFields(t *testing.T, s *suite) {
 		mark(pv, a, 10, sample.Lost), mark(pv, a, 10, sample.Lost),
 	}
 	want[0].Text = "ioc1:5064 \u00b5 \U0001f52d"
-	want[2].End, want[2].Reason, want[2].Count = -20, sample.Clock, math.MaxInt64
+	want[2].End, want[2].Reason, want[2].Count = 15, sample.Clock, math.MaxInt64
 	want[3].End, want[3].Reason, want[3].Count = 20, sample.Overflow, 1
 	must(t, s.PutMarks(t.Context(), want...))
 	equal(t, "marks", s.marks(t, pv, 10, 10), want)
@@ -70,6 +70,13 @@ func testMarkFields(t *testing.T, s *suite) {
 	want[3].Count = 2
 	must(t, s.PutMarks(t.Context(), want[3]))
 	equal(t, "marks after one was written again", s.marks(t, pv, 10, 10), want)
+
+	// The bounds of a mark may come from different clocks. The mark covers the time between them.
+	twisted := mark(pv, a, 40, sample.Lost)
+	twisted.End = 30
+	must(t, s.PutMarks(t.Context(), twisted))
+	twisted.Time, twisted.End = 30, 40
+	equal(t, "a mark whose end was before its begin", s.marks(t, pv, 30, 40), []store.PVMark{twisted})
 
 	// Texts come from IOCs. Invalid UTF-8 must not prevent the write of a mark.
 	latin := mark(pv, a, 11, sample.Connected)

@@ -49,8 +49,7 @@ func soakFaults(t *trial) []fault {
 		{name: "ioc-clock-step", sparesEngines: true, inject: t.stepIOCClock},
 		{name: "corrupt-block", sparesEngines: true, inject: t.corruptBlock},
 	}
-	if testBuild() && t.redundancy > 1 {
-		// With redundancy 1, a mark has the times of an engine, which may be wrong then.
+	if testBuild() {
 		all = append(all, fault{name: "engine-clock-step", sparesEngines: true, inject: t.stepEngineClock})
 	}
 	return all

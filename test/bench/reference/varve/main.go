@@ -40,10 +40,10 @@ func (c *counter) Metadata(*sample.Metadata) {}
 func (c *counter) Dropped(sample.Reason, uint64) {}
 
 // Suspect implements capture.Sink.
-func (c *counter) Suspect(int64, int64) {}
+func (c *counter) Suspect(time.Time, time.Time) {}
 
 // Checked implements capture.Sink.
-func (c *counter) Checked(*sample.Sample, int64) bool { return false }
+func (c *counter) Checked(*sample.Sample, time.Time) bool { return false }
 
 // Disconnected implements capture.Sink.
 func (c *counter) Disconnected(error) { c.connected.Add(-1) }

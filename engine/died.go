@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// markDied marks for each PV of a shard that a writer of the shard ended without closing its claim, so
+// that samples between two times may be missing. It skips PVs to which this engine was connected all
+// the time. All times are in ns since 1970.
+//
+// The PVs are those that this engine captures in the shard, and those that left the shard and of which
+// the writer may have held samples. A PV that left is captured in another shard, perhaps by another
+// engine. That engine marks nothing for it, because the dead writer was not in its shard.
+func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error {
+	ends := map[string]int64{}
+	e.mu.RLock()
+	left := e.left[shard]
+	e.mu.RUnlock()
+	for _, l := range left {
+		end := to
+		if l.At != 0 { // other shards have captured the PVs since
+			end = min(to, l.At)
+		}
+		if l.At != 0 && l.At <= from {
+			continue
+		}
+		for _, pv := range l.PVs {
+			ends[pv] = max(ends[pv], end)
+		}
+	}
+	for _, pv := range e.capture.InShard(shard) {
+		ends[pv] = to
+	}
+	var marks []store.PVMark
+	for pv, end := range ends {
+		if since, _ := e.capture.ConnectedSince(pv); since != 0 && since <= from {
+			continue
+		}
+		marks = append(marks, store.PVMark{PV: pv, Writer: e.writer, Mark: sample.Mark{Time: from, End: end, Kind: sample.Died}})
+	}
+	for chunk := range slices.Chunk(marks, 500) {
+		if err := e.opts.Store.PutMarks(ctx, chunk...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
