@@ -47,7 +47,7 @@ func Archiver(in Input) []Object {
 	var objects []Object
 	add := func(o ...Object) { objects = append(objects, o...) }
 
-	add(access(a, v1alpha1.ComponentEngine, engineRules())...)
+	add(rights(a, v1alpha1.ComponentEngine, engineRules())...)
 	add(metricsService(a, EngineName(a.Name), v1alpha1.ComponentEngine), retrievalService(a), engineNetworkPolicy(a), disruptionBudget(a, v1alpha1.ComponentEngine))
 	switch in.Datacenter.Kind {
 	case KindK8ssandraCluster:
@@ -58,7 +58,7 @@ func Archiver(in Input) []Object {
 	if Embedded(a) {
 		add(volumeClaim(a))
 	} else {
-		add(access(a, v1alpha1.ComponentRetrieval, retrievalRules())...)
+		add(rights(a, v1alpha1.ComponentRetrieval, retrievalRules())...)
 		add(metricsService(a, RetrievalMetricsName(a.Name), v1alpha1.ComponentRetrieval))
 		add(retrievalNetworkPolicy(a), disruptionBudget(a, v1alpha1.ComponentRetrieval), schemaJob(in))
 	}
