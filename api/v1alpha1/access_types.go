@@ -116,10 +116,7 @@ type TokenAccess struct {
 type NetworkAccess struct {
 	// cidr is the network, such as 10.1.0.0/16.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="cidr must be a network such as 10.1.0.0/16, with zeros after the prefix"
-	CIDR string `json:"cidr,omitempty"`
+	CIDR CIDR `json:"cidr,omitempty"`
 	// groups are the groups of the clients.
 	// +optional
 	// +listType=atomic

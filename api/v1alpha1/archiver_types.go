@@ -64,6 +64,11 @@ type ArchiverSpec struct {
 	// +kubebuilder:default={}
 	Retrieval RetrievalSpec `json:"retrieval,omitempty,omitzero"`
 
+	// networkPolicy says who may connect to the pods. Default: everybody may read and get metrics, and
+	// nobody else may reach engines and Cassandra.
+	// +optional
+	NetworkPolicy *NetworkPolicySpec `json:"networkPolicy,omitempty"`
+
 	// shards is the number of parts that the PVs are divided into. A shard moves between engines
 	// as a whole. It cannot be changed: choose several times the number of engines that you may
 	// ever need.
