@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	netv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -69,6 +70,9 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(dc), dc) }).WithTimeout(lateDiscovery).Should(Succeed())
 		Expect(metav1.IsControlledBy(dc, a)).To(BeTrue())
 		Expect(dc.GetAnnotations()).To(HaveKeyWithValue("cassandra.datastax.com/delete-pvc", "false"))
+		policy := &netv1.NetworkPolicy{}
+		Eventually(func() error { return k8s.Get(ctx, key(namespace, "main-cassandra"), policy) }).Should(Succeed())
+		Expect(policy.Spec.PodSelector.MatchLabels).To(Equal(map[string]string{"cassandra.datastax.com/cluster": "main-db"}))
 		Eventually(reason).Should(Equal(v1alpha1.ReasonCassandraStarting))
 		setConditions(ctx, dc, "Initialized", "Ready")
 		Expect(nodes(dc)).To(BeEquivalentTo(1))

@@ -57,6 +57,12 @@ var _ = Describe("The API server", func() {
 		Entry("no CPU request for autoscaling", goodArchiver, "spec.engines", `{"autoscaling":{"maxReplicas":2},"resources":{"requests":{"memory":"1Gi"}}}`, "spec.engines.resources: Invalid value: autoscaling requires resources.requests.cpu"),
 		Entry("a tiny spool", goodArchiver, "spec.engines.spoolSize", `"1Mi"`, "spoolSize must be 0 or at least 64Mi"),
 		Entry("a tiny disk", goodArchiver, "spec.storage.diskLimit", `"512Mi"`, "diskLimit must be at least 1Gi"),
+		Entry("an exposed archive without a choice", goodArchiver, "spec.retrieval.service.type", `"LoadBalancer"`, "spec.retrieval.access: Invalid value: a Service of type NodePort or LoadBalancer can be reached from outside of the cluster, so you must choose who may read: set retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"),
+		Entry("two authenticators in one", goodArchiver, "spec.retrieval.access", `{"authenticators":[{"anonymous":{},"kubernetes":{}}]}`, "exactly one of the fields in [anonymous tokens networks jwt kubernetes trustedProxy] must be set"),
+		Entry("a network with bits after its prefix", goodArchiver, "spec.retrieval.access", `{"authenticators":[{"networks":[{"cidr":"10.1.2.3/16"}]}]}`, "cidr must be a network such as 10.1.0.0/16"),
+		Entry("no choice in networkPolicy", goodArchiver, "spec.networkPolicy", `{"readers":{}}`, "spec.networkPolicy.readers"),
+		Entry("an address in networkPolicy", goodArchiver, "spec.networkPolicy", `{"readers":{"cidrs":["10.1.2.3"]}}`, "cidr must be a network such as 10.1.0.0/16"),
+		Entry("a name that no namespace has", goodArchiver, "spec.networkPolicy", `{"metrics":{"namespaces":["Monitoring"]}}`, "spec.networkPolicy.metrics.namespaces[0]"),
 		Entry("a negative spool", goodArchiver, "spec.engines.spoolSize", `-1`, "spoolSize must be 0 or at least 64Mi"),
 	)
 

@@ -283,7 +283,7 @@ func archivers(mgr ctrl.Manager, namespace string) *archiver.Reconciler {
 		}),
 		Outcomes: &outcome.Latest{},
 		Recorder: mgr.GetEventRecorder("varve-operator"),
-		Image:    "varve:test", Registerer: prometheus.NewRegistry(),
+		Image:    "varve:test", Registerer: prometheus.NewRegistry(), Namespace: "varve-system",
 	}
 }
 

@@ -63,7 +63,7 @@ install_charts() {
 archiver:
   spec:
     engines: {replicas: 2}
-    retrieval: {service: {type: NodePort}}
+    retrieval: {service: {type: NodePort}, access: {authenticators: [{anonymous: {}}]}}
     epics: {caAddrList: ["$VARVE_HOST_IP:5064"], autoAddrList: false}
     storage:
       cassandra:

@@ -52,6 +52,7 @@ type ArchiverList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || self.engines.replicas <= 1",fieldPath=".engines.replicas",message="storage.embedded allows one engine: set engines.replicas to 1, or use storage.cassandra"
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.autoscaling)",fieldPath=".engines.autoscaling",message="storage.embedded allows one engine: remove engines.autoscaling, or use storage.cassandra"
 // +kubebuilder:validation:XValidation:rule="!has(self.engines.autoscaling) || self.engines.autoscaling.maxReplicas <= self.shards",fieldPath=".engines.autoscaling.maxReplicas",message="maxReplicas must be at most spec.shards: each engine needs a shard"
+// +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.hostNetwork) || !self.engines.hostNetwork || has(self.retrieval.access)",fieldPath=".retrieval.access",message="with storage.embedded and engines.hostNetwork the archive can be reached from outside of the cluster, so you must choose who may read: set retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"
 type ArchiverSpec struct {
 	// engines are the pods that capture PVs.
 	// +optional
@@ -62,6 +63,11 @@ type ArchiverSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Retrieval RetrievalSpec `json:"retrieval,omitempty,omitzero"`
+
+	// networkPolicy says who may connect to the pods. Default: everybody may read and get metrics, and
+	// nobody else may reach engines and Cassandra.
+	// +optional
+	NetworkPolicy *NetworkPolicySpec `json:"networkPolicy,omitempty"`
 
 	// shards is the number of parts that the PVs are divided into. A shard moves between engines
 	// as a whole. It cannot be changed: choose several times the number of engines that you may
@@ -183,6 +189,8 @@ type AutoscalingSpec struct {
 
 // RetrievalSpec describes the pods that serve the archive. With storage.embedded, the engine
 // serves it instead.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.access) || !has(self.service) || !has(self.service.type) || self.service.type == 'ClusterIP'",fieldPath=".access",message="a Service of type NodePort or LoadBalancer can be reached from outside of the cluster, so you must choose who may read: set retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"
 type RetrievalSpec struct {
 	// replicas is the number of pods.
 	// +optional
@@ -196,6 +204,11 @@ type RetrievalSpec struct {
 	// service is the Service that clients use.
 	// +optional
 	Service RetrievalService `json:"service,omitempty,omitzero"`
+
+	// access says who may read which PVs. Default: everybody who reaches the Service may read every
+	// PV. A change restarts the pods.
+	// +optional
+	Access *RetrievalAccess `json:"access,omitempty"`
 }
 
 // RetrievalService is the Service that clients use. It listens on port 80 and on 17665, the

@@ -62,6 +62,11 @@ type Reconciler struct {
 	Registerer prometheus.Registerer
 	// Image is the image of Archivers that do not name an image.
 	Image string
+	// Namespace is the namespace of the operator. It is empty outside of a cluster.
+	Namespace string
+	// CassandraNamespace is the namespace of cass-operator or k8ssandra-operator. It is empty if it is
+	// unknown.
+	CassandraNamespace string
 
 	children children
 	monitors serviceMonitors
@@ -94,7 +99,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	wanted := render.Archiver(render.Input{Archiver: a, Image: r.Image, HasServiceMonitor: monitored, Datacenter: dc.Rendered(a, schemaJobs(live)...)})
+	wanted := render.Archiver(render.Input{
+		Archiver: a, Image: r.Image, HasServiceMonitor: monitored, Datacenter: dc.Rendered(a, schemaJobs(live)...),
+		OperatorNamespace: r.Namespace, CassandraOperatorNamespace: r.CassandraNamespace,
+	})
 	refused, err := r.children.apply(ctx, r.Client, a, wanted, live)
 	if err != nil {
 		return ctrl.Result{}, err

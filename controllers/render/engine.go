@@ -31,6 +31,11 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	})
 	spoolFlags, spoolVolumes := spool(a)
 	flags, volumes = append(flags, spoolFlags...), append(volumes, spoolVolumes...)
+	var annotations map[string]string
+	if Embedded(a) {
+		accessFlags, accessAnnotations, accessVolumes := accessFlags(a)
+		flags, volumes, annotations = append(flags, accessFlags...), append(volumes, accessVolumes...), accessAnnotations
+	}
 	if limit := a.Spec.Storage.DiskLimit; limit != nil {
 		flags = append(flags, fmt.Sprintf("--disk-limit=%d", limit.Value()))
 	}
@@ -49,7 +54,7 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	probed(container, enginePorts(a)...)
 
 	template := in.template(podTemplate{
-		component: v1alpha1.ComponentEngine, settings: &settings.PodSpec, container: container, volumes: volumes,
+		component: v1alpha1.ComponentEngine, settings: &settings.PodSpec, container: container, volumes: volumes, annotations: annotations,
 	})
 	template.Spec.
 		WithServiceAccountName(EngineName(a.Name)).

@@ -55,7 +55,11 @@ func componentName(archiver, component string) string { return archiver + "-" + 
 
 // URL returns the address for reading the archive from inside the cluster.
 func URL(a *v1alpha1.Archiver) string {
-	return "http://" + RetrievalName(a.Name) + "." + a.Namespace + ".svc"
+	scheme := "http://"
+	if encrypted(a) {
+		scheme = "https://"
+	}
+	return scheme + RetrievalName(a.Name) + "." + a.Namespace + ".svc"
 }
 
 // Labels returns the labels of an Archiver's objects. The component is empty for objects that

@@ -18,6 +18,8 @@ type podTemplate struct {
 	settings  *v1alpha1.PodSpec
 	container *core.ContainerApplyConfiguration
 	volumes   []volume
+	// annotations are the operator's own. They replace the user's.
+	annotations map[string]string
 }
 
 // template returns a pod template with the user's settings. It meets the restricted pod security
@@ -57,6 +59,9 @@ func (in Input) template(p podTemplate) *core.PodTemplateSpecApplyConfiguration 
 		WithSpec(spec)
 	if len(p.settings.PodAnnotations) > 0 {
 		t.WithAnnotations(p.settings.PodAnnotations)
+	}
+	if len(p.annotations) > 0 {
+		t.WithAnnotations(p.annotations)
 	}
 	return t
 }

@@ -33,8 +33,8 @@ func rule(group, resource string, verbs ...string) *rbac.PolicyRuleApplyConfigur
 	return rbac.PolicyRule().WithAPIGroups(group).WithResources(resource).WithVerbs(verbs...)
 }
 
-// access returns the ServiceAccount of a component's pods, its Role, and their RoleBinding.
-func access(a *v1alpha1.Archiver, component string, rules []*rbac.PolicyRuleApplyConfiguration) []Object {
+// rights returns the ServiceAccount of a component's pods, its Role, and their RoleBinding.
+func rights(a *v1alpha1.Archiver, component string, rules []*rbac.PolicyRuleApplyConfiguration) []Object {
 	name := componentName(a.Name, component)
 	account := core.ServiceAccount(name, a.Namespace).
 		WithLabels(Labels(a.Name, component)).WithOwnerReferences(owner(a)).

@@ -2,7 +2,7 @@
 // gives the same objects, byte for byte.
 //
 //	Archiver ─┬─▶ ServiceAccounts, Roles, RoleBindings
-//	          ├─▶ K8ssandraCluster, or CassandraDatacenter   (managed Cassandra)
+//	          ├─▶ K8ssandraCluster, or CassandraDatacenter; NetworkPolicy   (managed Cassandra)
 //	          ├─▶ schema Job          (Cassandra)
 //	          ├─▶ volume claim        (embedded)
 //	          ├─▶ engines:   Deployment, headless Service, PodDisruptionBudget, NetworkPolicy, autoscaler
@@ -29,6 +29,11 @@ type Input struct {
 	HasServiceMonitor bool
 	// Datacenter is what the operator has observed of the managed Cassandra datacenter.
 	Datacenter Datacenter
+	// OperatorNamespace is the namespace of the operator's pod. It is empty outside of a cluster.
+	OperatorNamespace string
+	// CassandraOperatorNamespace is the namespace of the operator that runs managed Cassandra. It is
+	// empty if it is unknown.
+	CassandraOperatorNamespace string
 }
 
 // Object is an object to apply.
@@ -47,18 +52,21 @@ func Archiver(in Input) []Object {
 	var objects []Object
 	add := func(o ...Object) { objects = append(objects, o...) }
 
-	add(access(a, v1alpha1.ComponentEngine, engineRules())...)
-	add(metricsService(a, EngineName(a.Name), v1alpha1.ComponentEngine), retrievalService(a), engineNetworkPolicy(a), disruptionBudget(a, v1alpha1.ComponentEngine))
+	add(rights(a, v1alpha1.ComponentEngine, engineRules())...)
+	add(metricsService(a, EngineName(a.Name), v1alpha1.ComponentEngine), retrievalService(a), engineNetworkPolicy(in), disruptionBudget(a, v1alpha1.ComponentEngine))
 	switch in.Datacenter.Kind {
 	case KindK8ssandraCluster:
 		add(k8ssandraCluster(in))
 	case KindCassandraDatacenter:
 		add(datacenter(in))
 	}
+	if in.Datacenter.Kind != "" {
+		add(cassandraNetworkPolicy(in))
+	}
 	if Embedded(a) {
 		add(volumeClaim(a))
 	} else {
-		add(access(a, v1alpha1.ComponentRetrieval, retrievalRules())...)
+		add(rights(a, v1alpha1.ComponentRetrieval, retrievalRules())...)
 		add(metricsService(a, RetrievalMetricsName(a.Name), v1alpha1.ComponentRetrieval))
 		add(retrievalNetworkPolicy(a), disruptionBudget(a, v1alpha1.ComponentRetrieval), schemaJob(in))
 	}

@@ -32,6 +32,7 @@ func TestObjectsMatchGoldenFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := manifest(t, Archiver(Input{
 				Archiver: load(t, file), Image: "varve:v0.0.0", HasServiceMonitor: name == "everything", Datacenter: Datacenter{Kind: datacenters[name]},
+				OperatorNamespace: "varve-system",
 			}))
 			golden := filepath.Join("testdata", name+".golden.yaml")
 			if *update {
@@ -148,7 +149,14 @@ func decode(t *testing.T, o Object, into any) {
 // lacks.
 func rendered[T any](t *testing.T, a *v1alpha1.Archiver, kind, name string) *T {
 	t.Helper()
-	for _, o := range Archiver(Input{Archiver: a, Image: "varve:1"}) {
+	return renderedIn[T](t, Input{Archiver: a}, kind, name)
+}
+
+// renderedIn is rendered with more input than an Archiver.
+func renderedIn[T any](t *testing.T, in Input, kind, name string) *T {
+	t.Helper()
+	in.Image = "varve:1"
+	for _, o := range Archiver(in) {
 		if *o.GetKind() != kind || *o.GetName() != name {
 			continue
 		}

@@ -18,6 +18,8 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	settings := &a.Spec.Retrieval
 	res := resources(&settings.PodSpec, retrievalResources)
 	flags, volumes := storage(a)
+	accessFlags, annotations, accessVolumes := accessFlags(a)
+	flags, volumes = append(flags, accessFlags...), append(volumes, accessVolumes...)
 	container := core.Container().
 		WithArgs(
 			"retrieval",
@@ -36,7 +38,7 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	probed(container, containerPort(PortName, Port))
 
 	template := in.template(podTemplate{
-		component: v1alpha1.ComponentRetrieval, settings: &settings.PodSpec, container: container, volumes: volumes,
+		component: v1alpha1.ComponentRetrieval, settings: &settings.PodSpec, container: container, volumes: volumes, annotations: annotations,
 	})
 	template.Spec.
 		WithServiceAccountName(RetrievalName(a.Name)).

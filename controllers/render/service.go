@@ -33,13 +33,17 @@ func retrievalService(a *v1alpha1.Archiver) *core.ServiceApplyConfiguration {
 	if kind == "" {
 		kind = corev1.ServiceTypeClusterIP
 	}
+	readers := servicePort(PortName, 80, PortName)
+	if encrypted(a) {
+		readers = servicePort("https", 443, PortName)
+	}
 	s := core.Service(RetrievalName(a.Name), a.Namespace).
 		WithLabels(Labels(a.Name, v1alpha1.ComponentRetrieval)).
 		WithOwnerReferences(owner(a)).
 		WithSpec(core.ServiceSpec().
 			WithType(kind).
 			WithSelector(selector(a.Name, component)).
-			WithPorts(servicePort(PortName, 80, PortName), servicePort("appliance", Port, PortName)))
+			WithPorts(readers, servicePort("appliance", Port, PortName)))
 	if len(user.Annotations) > 0 {
 		s.WithAnnotations(user.Annotations)
 	}

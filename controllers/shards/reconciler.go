@@ -21,7 +21,7 @@ import (
 // +kubebuilder:rbac:groups=varve.dev,resources=archivegroups/finalizers,verbs=update
 // +kubebuilder:rbac:groups=varve.dev,resources=archiveshards,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups=varve.dev,resources=archiveshards/status,verbs=get;patch;update
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;update;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;list

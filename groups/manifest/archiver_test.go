@@ -64,6 +64,18 @@ func TestArchiversAreValidated(t *testing.T) {
 		{"main", external + ", epics: {caAddrList: ['a b']}", "spec.epics.caAddrList[0]"},
 		{"main", external + ", epics: {pvaNameServers: ['a b']}", "spec.epics.pvaNameServers[0]"},
 		{"main", external + ", epics: {defaultProvider: PVA, pvaAddrList: [10.1.2.3, 'ioc:5076'], pvaNameServers: [gw]}", ""},
+		{"main", external + ", retrieval: {service: {type: LoadBalancer}}", "spec.retrieval.access: Invalid value: a Service of type NodePort or LoadBalancer"},
+		{"main", external + ", retrieval: {service: {type: NodePort}}", "with {authenticators: [{anonymous: {}}]} everybody may read"},
+		{"main", external + ", retrieval: {service: {type: NodePort}, access: {authenticators: [{anonymous: {}}]}}", ""},
+		{"main", external + ", retrieval: {service: {type: ClusterIP}}", ""},
+		{"main", external + ", engines: {hostNetwork: true}", ""},
+		{"main", embedded + ", engines: {hostNetwork: true}", "spec.retrieval.access: Invalid value: with storage.embedded and engines.hostNetwork"},
+		{"main", embedded + ", engines: {hostNetwork: true}, retrieval: {access: {authenticators: [{anonymous: {}}]}}", ""},
+		{"main", external + ", networkPolicy: {readers: {namespaces: [ingress], cidrs: [10.1.0.0/16, 'fd00::/8']}, metrics: {namespaces: [monitoring]}}", ""},
+		{"main", external + ", networkPolicy: {}", "spec.networkPolicy"},
+		{"main", external + ", networkPolicy: {readers: {}}", "spec.networkPolicy.readers"},
+		{"main", external + ", networkPolicy: {readers: {cidrs: [10.1.2.3/16]}}", "cidr must be a network such as 10.1.0.0/16, with zeros after the prefix"},
+		{"main", external + ", networkPolicy: {metrics: {namespaces: ['*']}}", "spec.networkPolicy.metrics.namespaces[0]"},
 		{"main", external + ", epics: {defaultProvider: TCP}", `spec.epics.defaultProvider: Unsupported value: "TCP"`},
 	} {
 		errs := c.validate(archiver(t, c, tc.name, tc.spec))

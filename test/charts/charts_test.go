@@ -158,6 +158,8 @@ func TestRefusals(t *testing.T) {
 		{"credentials without Cassandra", varveChart, `cassandraCredentials.username="u"`, "cassandraCredentials require archiver.spec.storage.cassandra.external"},
 		{"autoscaling of a fixed number", varveChart, `archiver.spec.engines={"replicas":3,"autoscaling":{"maxReplicas":5}}`, "archiver.spec.engines.autoscaling and archiver.spec.engines.replicas: set only one of them"},
 		{"autoscaling without bounds", varveChart, `archiver.spec.engines.autoscaling={"minReplicas":5}`, "maxReplicas"},
+		{"ingress without access", varveChart, `ingress.enabled=true`, "set archiver.spec.retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"},
+		{"token reviews without kubernetes", varveChart, `tokenReview.create=true`, "add {kubernetes: {}} to archiver.spec.retrieval.access.authenticators"},
 		{"route without a gateway", varveChart, `httpRoute.enabled=true`, "httpRoute.parentRefs is required: it names the Gateway"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,15 +4,12 @@
   - ""
   resources:
   - configmaps
-  - serviceaccounts
-  - services
   verbs:
   - create
   - delete
   - get
   - list
   - patch
-  - update
   - watch
 - apiGroups:
   - ""
@@ -46,6 +43,19 @@
   - secrets
   verbs:
   - create
+- apiGroups:
+  - ""
+  resources:
+  - serviceaccounts
+  - services
+  verbs:
+  - create
+  - delete
+  - get
+  - list
+  - patch
+  - update
+  - watch
 - apiGroups:
   - apps
   resources:

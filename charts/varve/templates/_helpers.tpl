@@ -26,3 +26,35 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "varve.testImage" -}}
 {{- .Values.test.image | default .Values.archiver.spec.image | default (printf "varve.dev/varve:%s" .Chart.AppVersion) }}
 {{- end }}
+
+{{- /* Refuses to expose an archive beyond the cluster until somebody has chosen who may read it. The chart does not know the settings of an Archiver that it does not create. */ -}}
+{{- define "varve.checkExposed" -}}
+{{- $values := (index . 0).Values }}
+{{- if and $values.archiver.create (not (dig "access" false ($values.archiver.spec.retrieval | default dict))) }}
+{{- fail (printf "%s.enabled makes the archive readable from outside of the cluster, so you must choose who may read: set archiver.spec.retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read" (index . 1)) }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether the test pod can read: it has neither a token nor the certificate of the server's authority. */ -}}
+{{- define "varve.testable" -}}
+{{- $access := dig "access" dict (.Values.archiver.spec.retrieval | default dict) }}
+{{- $open := not $access }}
+{{- range $access.authenticators }}
+{{- if hasKey . "anonymous" }}
+{{- $open = true }}
+{{- end }}
+{{- end }}
+{{- if and $open (not $access.tls) }}true{{ end }}
+{{- end }}
+
+{{- /* Whether readers send tokens of Kubernetes, which the pods check by TokenReviews. */ -}}
+{{- define "varve.reviewsTokens" -}}
+{{- range (dig "access" dict (.Values.archiver.spec.retrieval | default dict)).authenticators }}
+{{- if hasKey . "kubernetes" }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* Names of namespaces and Archivers have no colons, so this name is unique in the cluster. */ -}}
+{{- define "varve.tokenReview" -}}
+varve:token-review:{{ .Release.Namespace }}:{{ include "varve.archiver" . }}
+{{- end }}

@@ -49,7 +49,7 @@ func (s *site) install(ctx context.Context, namespace string, archiver lab.Spec)
 	GinkgoHelper()
 	spec := lab.Spec{
 		"engines":   lab.Spec{"replicas": engines},
-		"retrieval": lab.Spec{"replicas": 2, "service": lab.Spec{"type": "NodePort"}},
+		"retrieval": lab.Spec{"replicas": 2, "service": lab.Spec{"type": "NodePort"}, "access": lab.Everybody},
 	}
 	maps.Copy(spec, archiver)
 	s.Lab = lab.New(ctx, namespace, spec, s.iocs...)

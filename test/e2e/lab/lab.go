@@ -39,6 +39,9 @@ type Lab struct {
 // Spec is a map of settings in the values of charts/varve.
 type Spec map[string]any
 
+// Everybody lets everybody read, as a Service that others reach must say.
+var Everybody = Spec{"authenticators": []Spec{{"anonymous": Spec{}}}}
+
 // New creates a namespace, installs an Archiver in it, and waits until the Archiver is ready.
 // Engines reach the IOCs by their addresses.
 func New(ctx context.Context, namespace string, archiver Spec, iocs ...*epics.IOC) *Lab {
@@ -56,7 +59,7 @@ func New(ctx context.Context, namespace string, archiver Spec, iocs ...*epics.IO
 		archiver["storage"] = Spec{"cassandra": Spec{"external": Spec{"contactPoints": ContactPoints}}}
 	}
 	if archiver["retrieval"] == nil {
-		archiver["retrieval"] = Spec{"service": Spec{"type": "NodePort"}}
+		archiver["retrieval"] = Spec{"service": Spec{"type": "NodePort"}, "access": Everybody}
 	}
 	text, err := yaml.Marshal(Spec{"archiver": Spec{"spec": archiver}, "test": Spec{"image": Image}})
 	Expect(err).NotTo(HaveOccurred())
