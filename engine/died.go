@@ -3,10 +3,14 @@ package engine
 import (
 	"context"
 	"slices"
+	"time"
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
+
+// leftSlack is how far the clock of the operator, which says when PVs left, may be behind.
+const leftSlack = 10 * time.Minute
 
 // markDied marks for each PV of a shard that a writer of the shard ended without closing its claim, so
 // that samples between two times may be missing. It skips PVs to which this engine was connected all
@@ -23,9 +27,9 @@ func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error 
 	for _, l := range left {
 		end := to
 		if l.At != 0 { // other shards have captured the PVs since
-			end = min(to, l.At)
+			end = min(to, l.At+int64(leftSlack))
 		}
-		if l.At != 0 && l.At <= from {
+		if end <= from {
 			continue
 		}
 		for _, pv := range l.PVs {

@@ -106,7 +106,7 @@ func TestADeathIsMarkedForPVsThatLeftTheShard(t *testing.T) {
 		"it is leaving, and the next engine captures it in its new shard": {leaves: true, other: wait, want: true},
 		"it is leaving, and another engine captures it":                   {leaves: true, want: true},
 		"it left after the death":                                         {left: 10 * time.Second, other: wait, want: true},
-		"it had left long before":                                         {left: -20 * time.Second, other: wait},
+		"it had left long before":                                         {left: -leftSlack - 20*time.Second, other: wait},
 		"the next engine captured it in its new shard all the time":       {leaves: true, other: -20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestADeathIsMarkedForPVsThatLeftTheShard(t *testing.T) {
 				if !c.want {
 					return
 				}
-				if m := marks[0]; m.Time > died.UnixNano() || m.End < died.Add(wait).UnixNano() || !c.leaves && m.End > left.At {
+				if m := marks[0]; m.Time > died.UnixNano() || m.End < died.Add(wait).UnixNano() || !c.leaves && m.End > left.At+int64(leftSlack) {
 					t.Errorf("the mark begins %v after the death, and lasts %v", time.Unix(0, m.Time).Sub(died), time.Duration(m.End-m.Time))
 				}
 				if claims := claims(t, st, 0); slices.ContainsFunc(claims, func(c store.Claim) bool { return c.Epoch == 1 }) {

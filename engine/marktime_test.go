@@ -244,6 +244,28 @@ func TestAnEngineThatStartsWithoutTheStoreCorrectsItsMarks(t *testing.T) {
 	}
 }
 
+// TestALossSoonAfterTheClockIsKnown disconnects the IOC just after the servers of the store have told their time
+// for the first time. The clock was ahead until then, and the mark of the connection was corrected. The mark of the
+// loss must not be in the time of that clock.
+func TestALossSoonAfterTheClockIsKnown(t *testing.T) {
+	for _, skew := range []time.Duration{7 * time.Second, 27 * time.Second, 5 * time.Minute} {
+		atSite(t, func(site *site) {
+			site.silent.Store(true)
+			down := &downMarks{}
+			down.is.Store(true)
+			w := site.startBehind(skew, down)
+			site.send(5 * time.Second)
+			site.silent.Store(false)
+			down.is.Store(false)
+			site.send(3 * time.Second)
+			site.cut(func() { site.send(10 * time.Second) })
+			site.send(30 * time.Second)
+			w.end()
+			site.wantMarked(fmt.Sprintf("a clock that is off by %v", skew), sample.Disconnected, 12*time.Second)
+		})
+	}
+}
+
 // downMarks refuses marks while the store is away.
 type downMarks struct {
 	store.Store

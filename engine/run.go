@@ -59,6 +59,8 @@ func New(opts Options) *Engine {
 func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
+	holdingsHard, endHoldings := context.WithCancel(hard)
+	defer endHoldings()
 	marksSoft, endMarks := context.WithCancel(hard)
 	defer endMarks()
 	var marking, holding sync.WaitGroup
@@ -68,7 +70,7 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	holding.Go(func() { e.expire(ctx) })
 	holding.Go(func() { e.guard.Run(ctx) })
 	holding.Go(func() { e.watchdog.Run(ctx) })
-	left := e.start(hard, &holding)
+	left := e.start(holdingsHard, &holding)
 	<-ctx.Done()
 	timer := time.AfterFunc(e.opts.Grace, kill)
 	defer timer.Stop()
@@ -77,7 +79,7 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 		holding.Go(func() { e.markStopped(hard, ended) })
 	}
 	if e.opts.Spool != nil {
-		marking.Go(func() { e.endGraceEarly(marksSoft, kill) })
+		marking.Go(func() { e.endGraceEarly(marksSoft, kill, endHoldings) })
 	}
 	holding.Wait()
 	stopSpool()
@@ -163,17 +165,22 @@ func (e *Engine) startSpool(ctx, hard context.Context) (stop func()) {
 	}
 }
 
-// endGraceEarly ends the grace period once waiting is pointless: all samples are on the disk,
-// and the store does not accept them, or only the spool would send them, which has ended. The capture
-// has ended before. endGraceEarly returns when ctx ends.
-func (e *Engine) endGraceEarly(ctx context.Context, end context.CancelFunc) {
+// endGraceEarly ends the grace period once waiting is pointless, because all samples are on the disk. If
+// the store does not accept them, it ends everything. If only the spool would send them, which has
+// ended, it ends the holdings, and the marks that wait are still written. The capture has ended before.
+// endGraceEarly returns when ctx ends.
+func (e *Engine) endGraceEarly(ctx context.Context, end, endHoldings context.CancelFunc) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			if e.inMemory() == 0 && (e.Storage() != "" || e.awaitsSpool()) {
+			switch {
+			case e.inMemory() > 0:
+			case e.Storage() != "":
 				end()
+			case e.awaitsSpool():
+				endHoldings()
 			}
 		case <-ctx.Done():
 			return

@@ -34,7 +34,7 @@ type channel struct {
 	begin    int64         // the earliest time that since may be, for marks
 	changed  time.Duration // the monotonic time of since
 	moved    time.Duration // the monotonic time of the latest move to another shard; 0: none
-	marked   int64         // the time of the latest mark about the state
+	marked   stateMark     // the latest mark about the state
 	heard    heard
 	latest   latest
 	absence  absence
@@ -247,15 +247,29 @@ func (c *channel) addStateLocked(at clock.Instant, m sample.Mark) {
 	if m.Kind.Delivers() {
 		m.Time = at.End
 	}
-	m.Time = c.afterMarksLocked(m.Time)
-	c.marked = m.Time
+	now := c.m.instant()
+	m.Time = c.afterMarksLocked(now, m.Time)
+	c.marked = stateMark{time: m.Time, monotonic: now.Monotonic, guess: now.Guess}
 	c.addMark(m)
 }
 
-// afterMarksLocked returns a time for a mark, which is after all marks about the state.
-func (c *channel) afterMarksLocked(t int64) int64 {
-	if t <= c.marked && c.marked-t < int64(mostAhead) {
-		return c.marked + 1
+// stateMark is when a mark was added, and the time in it, in ns since 1970. If the time is a guess, the log
+// corrects it once the clock is known (mark.Log.UseClock).
+type stateMark struct {
+	time      int64
+	monotonic time.Duration
+	guess     bool
+}
+
+// afterMarksLocked returns a time for a mark, which is after all marks about the state. now is the present
+// instant.
+func (c *channel) afterMarksLocked(now clock.Instant, t int64) int64 {
+	latest := c.marked.time
+	if c.marked.guess && !now.Guess {
+		latest = min(latest, now.Ago(now.Monotonic-c.marked.monotonic).Now)
+	}
+	if t <= latest && latest-t < int64(mostAhead) {
+		return latest + 1
 	}
 	return t
 }

@@ -202,7 +202,8 @@ func (m *Manager) remove(c *channel) Ended {
 	m.gone.add(c)
 	delete(m.channels, c.pv)
 	m.leaveShardLocked(c)
-	return Ended{PV: c.pv, Group: c.group, Shard: c.shard, Time: c.afterMarksLocked(m.instant().Begin)}
+	now := m.instant()
+	return Ended{PV: c.pv, Group: c.group, Shard: c.shard, Time: c.afterMarksLocked(now, now.Begin)}
 }
 
 // InShard returns the PVs that are captured in a shard.

@@ -83,6 +83,8 @@ type Instant struct {
 	Begin, End int64
 	// Monotonic is the monotonic clock.
 	Monotonic time.Duration
+	// Guess means that there is not enough evidence to say whether the clock is right.
+	Guess bool
 }
 
 // At returns the instant of a clock that is right.
@@ -92,7 +94,7 @@ func At(t int64) Instant { return Instant{Now: t, From: t, To: t, Begin: t, End:
 func (at Instant) Ago(d time.Duration) Instant {
 	n := int64(d)
 	return Instant{
-		Now: at.Now - n, From: at.From - n, To: at.To - n, Begin: at.Begin - n, End: at.End - n, Monotonic: at.Monotonic - d,
+		Now: at.Now - n, From: at.From - n, To: at.To - n, Begin: at.Begin - n, End: at.End - n, Monotonic: at.Monotonic - d, Guess: at.Guess,
 	}
 }
 
@@ -163,7 +165,7 @@ func (c *Clock) Now() Instant {
 	wall, monotonic, s := c.now()
 	return Instant{
 		Now: wall + int64(s.Offset), From: wall + int64(s.From), To: wall + int64(s.To),
-		Begin: wall + int64(s.Begin), End: wall + int64(s.End), Monotonic: monotonic,
+		Begin: wall + int64(s.Begin), End: wall + int64(s.End), Monotonic: monotonic, Guess: s.Judgement == Unknown,
 	}
 }
 
