@@ -111,7 +111,7 @@ func TestAcknowledgedWritesSurviveACrash(t *testing.T) {
 
 // TestLogCutAtSomeBytes cuts the write-ahead log. The archive must have all writes before the cut, and nothing of the
 // write that is cut.
-func TestLogCutAtSomeBytes(t *testing.T) { cutLog(t, 11) }
+func TestLogCutAtSomeBytes(t *testing.T) { cutLog(t, 23) }
 
 // TestLong_LogCutAtEachByte is TestLogCutAtSomeBytes for each byte of the log.
 func TestLong_LogCutAtEachByte(t *testing.T) { cutLog(t, 1) }
@@ -130,7 +130,7 @@ func cutLog(t *testing.T, step int) {
 
 // TestLogWithFlippedBytes damages bytes of the write-ahead log. The archive must open with all writes before the
 // damaged one, and without those after it, as after a crash: as it was at an earlier time.
-func TestLogWithFlippedBytes(t *testing.T) { flipLog(t, 11) }
+func TestLogWithFlippedBytes(t *testing.T) { flipLog(t, 23) }
 
 // TestLong_LogWithEachByteFlipped is TestLogWithFlippedBytes for each byte of the log.
 func TestLong_LogWithEachByteFlipped(t *testing.T) { flipLog(t, 1) }
@@ -155,10 +155,10 @@ func rowsOf20KiB(s *Store) (writes []func(ctx context.Context) error) {
 	return writes
 }
 
-// TestLongLogWithFlippedBytes damages bytes of a write-ahead log of several blocks of 32 KiB. The archive must open
+// TestLargeLogWithFlippedBytes damages bytes of a write-ahead log of several blocks of 32 KiB. The archive must open
 // as it was before the damaged write, or say that it is damaged. In this case it must leave the files as they are,
 // so that it opens with everything once the log has its old bytes.
-func TestLongLogWithFlippedBytes(t *testing.T) {
+func TestLargeLogWithFlippedBytes(t *testing.T) {
 	fs := vfs.NewMem()
 	p := record(t, fs, rowsOf20KiB, func(*past) {})
 	files, refused := readAll(t, fs), 0

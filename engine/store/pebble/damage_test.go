@@ -40,7 +40,7 @@ func TestSortedFileWithFlippedBytes(t *testing.T) {
 	pvs := []string{"A", "B", "C"}
 	files, table, blocks := tableOfBlocks(t, pvs)
 	alone, flips := map[string]int{}, 0
-	for at := 0; at < len(files[table]); at += 211 {
+	for at := 0; at < len(files[table]); at += 401 {
 		flips++
 		if bad, opened := unreadable(t, diskWith(t, files, table, flipped(files[table], at)), blocks); opened && len(bad) == 1 {
 			alone[bad[0]]++
