@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,6 +75,19 @@ func (p *shardsFixture) startEngine(ctx context.Context, node, name string, chan
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	Expect(k8s.Status().Update(ctx, pod)).To(Succeed())
 	p.wake()
+}
+
+// usable returns how many engines can get shards, as far as the operator knows.
+func (p *shardsFixture) usable(ctx context.Context) (n int) {
+	GinkgoHelper()
+	engines, err := p.fleet.Engines(ctx, types.NamespacedName{Namespace: p.namespace, Name: "main"})
+	Expect(err).NotTo(HaveOccurred())
+	for _, e := range engines {
+		if e.Usable() {
+			n++
+		}
+	}
+	return n
 }
 
 // silence makes an engine unresponsive, as if its node had lost power.

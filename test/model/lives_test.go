@@ -270,14 +270,14 @@ func (w *world) stepDelete() {
 	if n > 0 {
 		e.line.arm(n, e.die)
 	}
-	err := e.shard.Delete(e.ctx, []string{ch.name})
+	err := e.deletePV(ch.name)
 	e.line.arm(0, nil)
 	w.failed(e, "deletion", err)
 	if e.dead() {
 		w.resolveCrash(e)
 		e = w.launch()
 		w.did("%s: engine %d deletes the PV instead", ch.name, e.id)
-		w.failed(e, "deletion", e.shard.Delete(e.ctx, []string{ch.name}))
+		w.failed(e, "deletion", e.deletePV(ch.name))
 	}
 	clear(ch.sure)
 	ch.sent = nil
@@ -288,6 +288,18 @@ func (w *world) stepDelete() {
 			w.checkpoint(o)
 		}
 	}
+}
+
+// deletePV deletes a PV. Only a leader may, so the engine runs a leader's loop meanwhile.
+func (e *engine) deletePV(pv string) error {
+	ctx, cancel := context.WithCancel(e.ctx)
+	defer e.newTerm()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	leader := e.term()
+	wg.Go(func() { leader.Run(ctx) })
+	return leader.Delete(ctx, []string{pv})
 }
 
 // stepRelease ends the capture of a PV by an engine. The stored samples stay.

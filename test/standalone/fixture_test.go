@@ -22,13 +22,19 @@ type fixture struct {
 // begin after a few seconds.
 func newFixture(t *testing.T, n int) *fixture {
 	t.Helper()
-	p := &fixture{groups: t.TempDir(), pvs: archive.Names("T:", n)}
+	return newFixtureOf(t, archive.Names("T:", n), "")
+}
+
+// newFixtureOf is newFixture with the given PVs, and with further text for the database of the IOC.
+func newFixtureOf(t *testing.T, pvs []string, more string) *fixture {
+	t.Helper()
+	p, n := &fixture{groups: t.TempDir(), pvs: pvs}, len(pvs)
 	const most = 1000 // channels per group
 	for from := 0; from < n; from += most {
 		name := fmt.Sprintf("part-%d", from/most)
 		p.write(t, name, program.Group(name, "", p.pvs[from:min(n, from+most)]...))
 	}
-	p.IOC = epics.StartIOC(t, archive.Counting(p.pvs))
+	p.IOC = epics.StartIOC(t, archive.Counting(p.pvs)+more)
 	return p
 }
 

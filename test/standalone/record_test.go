@@ -87,10 +87,12 @@ func firstDifference(a, b []archive.Event) (pair [2]archive.Event) {
 }
 
 // spread returns n PVs that are evenly spread over all PVs.
-func (p *fixture) spread(n int) []string {
+func (p *fixture) spread(n int) []string { return spread(p.pvs, n) }
+
+func spread(pvs []string, n int) []string {
 	pick := map[string]bool{}
 	for i := range n {
-		pick[p.pvs[i*(len(p.pvs)-1)/max(1, n-1)]] = true
+		pick[pvs[i*(len(pvs)-1)/max(1, n-1)]] = true
 	}
 	return slices.Sorted(maps.Keys(pick))
 }
