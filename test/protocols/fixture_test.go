@@ -74,13 +74,17 @@ func (p *fixture) awaitLossMarks(t *testing.T) {
 	program.Eventually(t, "every suspected loss is marked", func() bool {
 		channels := p.Channels()
 		for _, pv := range p.some() {
-			if channels[pv].Suspected > 0 && !slices.ContainsFunc(p.Marks(pv, p.begin), isLoss) {
+			if channels[pv].Suspected > 0 && !slices.ContainsFunc(p.marks(pv), isLoss) {
 				return false
 			}
 		}
 		return true
 	})
 }
+
+// marks returns all marks of a PV. A mark may begin before the test, because updates that arrive late after
+// a stall make the archiver doubt its clock, and its marks are wider then.
+func (p *fixture) marks(pv string) []archive.Mark { return p.Marks(pv, p.begin.Add(-time.Hour)) }
 
 func isLoss(m archive.Mark) bool { return m.Kind == "lost" }
 
@@ -101,7 +105,7 @@ func (p *fixture) account(t *testing.T) map[string]int {
 		if len(holes) == 0 {
 			continue
 		}
-		marks := p.Marks(pv, p.begin.Add(-time.Minute))
+		marks := p.marks(pv)
 		for _, h := range holes {
 			lost[strings.Split(pv, ":")[1]] += h.Missing()
 			if unmarked := h.Unmarked(marks); len(unmarked) > 0 {
