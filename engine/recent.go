@@ -58,9 +58,9 @@ func (e *Engine) addShardJournals(held *query.Held, q *query.RecentRequest) {
 	}
 }
 
-// hidesSpooled reports whether samples of a shard wait in the spool in which addSpooled does not look,
-// because the request does not name the shard. They may be samples of the PV, if it was in the shard
-// a moment ago.
+// hidesSpooled reports whether samples of a shard wait in the spool and addSpooled does not read them,
+// because the request does not name the shard. They may be samples of the PV, if it was in the shard a moment
+// ago.
 func (e *Engine) hidesSpooled(shard int, held *query.Held, q *query.RecentRequest) bool {
 	return e.opts.Spool != nil && e.opts.Spool.Waits(shard) && !slices.Contains(e.spoolShards(held, q), shard)
 }

@@ -64,8 +64,9 @@ type ArchiverSpec struct {
 	// +kubebuilder:default={}
 	Retrieval RetrievalSpec `json:"retrieval,omitempty,omitzero"`
 
-	// networkPolicy says who may connect to the pods. Default: everybody may read and get metrics, and
-	// nobody else may reach engines and Cassandra.
+	// networkPolicy says who may connect to the pods, in addition to the connections that the archive
+	// itself needs. Default: everybody may read and scrape metrics, and nobody may be a further client of
+	// managed Cassandra.
 	// +optional
 	NetworkPolicy *NetworkPolicySpec `json:"networkPolicy,omitempty"`
 

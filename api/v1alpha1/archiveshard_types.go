@@ -72,8 +72,8 @@ type ArchiveShardSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Lists []ChannelListReference `json:"lists,omitempty"`
 
-	// former are lists of channels that the shard captured until recently, and that other shards
-	// capture now. The engines of the shard may still hold samples of them, or the journal may.
+	// former are channel lists that the shard captured until recently, and that other shards capture
+	// now. The engines or the journal of the shard may still hold samples of these channels.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -137,8 +137,8 @@ type FormerChannelList struct {
 	// some time then.
 	// +required
 	Left *metav1.Time `json:"left,omitempty"`
-	// needed is when an engine was last known to hold samples of the shard that the store has not
-	// accepted; it is the same as left if none did since. The list is dropped half an hour later.
+	// needed is when an engine last held samples of the shard that the store had not accepted. If no engine has
+	// held any since left, it equals left. The operator removes the list half an hour after needed.
 	// +required
 	Needed *metav1.Time `json:"needed,omitempty"`
 }

@@ -1,8 +1,8 @@
 package v1alpha1
 
 // NetworkPolicySpec says who may connect to the pods of an archive. The operator writes it into
-// NetworkPolicies, which the network plugin of the cluster enforces. The pods and the operator can
-// always reach each other.
+// NetworkPolicies, which the network plugin of the cluster enforces. The operator and the retrieval pods can
+// always reach the engines.
 //
 // +kubebuilder:validation:MinProperties=1
 type NetworkPolicySpec struct {

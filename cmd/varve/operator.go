@@ -76,7 +76,7 @@ It serves /metrics at --metrics-bind-address, and /healthz and /readyz at
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: the service account of the pod)")
 	f.StringVar(&o.Image, "image", os.Getenv("VARVE_IMAGE"), "image of Archivers that name none (default: the environment variable VARVE_IMAGE)")
 	f.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces to watch: A,B (default: all)")
-	f.StringVar(&o.CassandraNamespace, "cassandra-operator-namespace", "", "namespace of cass-operator or k8ssandra-operator, the only one that may reach the management API of managed Cassandra (default: all may)")
+	f.StringVar(&o.CassandraNamespace, "cassandra-operator-namespace", "", "namespace of cass-operator or k8ssandra-operator: only its pods may reach the management API of managed Cassandra (default: everybody may)")
 	f.BoolVar(&o.LeaderElect, "leader-elect", false, "elect a leader among several operators")
 	f.StringVar(&o.Metrics, "metrics-bind-address", ":8080", "address of the metrics server (0: none)")
 	f.StringVar(&o.Probes, "health-probe-bind-address", ":8081", "address of the probe server (0: none)")

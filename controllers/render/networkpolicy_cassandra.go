@@ -50,8 +50,8 @@ func cassandraNetworkPolicy(in Input) *net.NetworkPolicyApplyConfiguration {
 	return networkPolicy(a, "cassandra", nodes, rules...)
 }
 
-// cassandraClients returns who may use CQL. Engines in the network of their nodes have addresses that the
-// operator does not know, so everybody may then, unless the spec says who else.
+// cassandraClients returns who may use CQL. The operator does not know the addresses of engines with
+// hostNetwork. So everybody may use CQL then, unless spec.networkPolicy.cassandra says who may.
 func cassandraClients(a *v1alpha1.Archiver) []netPeer {
 	others := networkPolicySpec(a).Cassandra
 	if others == nil && a.Spec.Engines.HostNetwork {

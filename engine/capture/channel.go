@@ -238,10 +238,10 @@ func (c *channel) Suspect(from, to time.Time) {
 // addMark adds a mark of the channel.
 func (c *channel) addMark(m sample.Mark) { c.m.marks.Add(c.pv, m) }
 
-// addStateLocked adds a mark which says whether updates arrive from an instant on. The times in which they
-// do not arrive must cover all updates that are missing, although the clock may be wrong. So they begin as
-// early, and end as late, as they may have. The times of the marks still have the order of what happened,
-// because the latest mark counts. They give it up if the clock was far ahead without evidence.
+// addStateLocked adds a mark which says whether updates arrive from an instant on. A time without updates
+// must cover all updates that are missing, although the clock may be wrong. So it begins at the earliest
+// possible time and ends at the latest. The marks of a channel keep their order, because the latest mark
+// counts. They lose it only if the clock was more than mostAhead ahead, without evidence.
 func (c *channel) addStateLocked(at clock.Instant, m sample.Mark) {
 	m.Time = at.Begin
 	if m.Kind.Delivers() {

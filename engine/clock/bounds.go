@@ -10,11 +10,11 @@ const (
 	itself = Servers + 1
 )
 
-// bounds returns the bounds of what must be added to the clock to get the time of samples, by opinions
-// that agree with each other up to the limit. The clock itself, if it is right, and the servers of the
-// store are exact: the time may be anything between what they say. IOCs and engines are less exact, so
-// they only count if they contradict what counts more. The claims of engines have the times of clocks
-// that may be wrong, too, so they only count without servers and IOCs.
+// bounds returns the least and the greatest offset to add to the clock to get the time of samples, by
+// opinions that agree with each other up to the limit. The clock itself, if it is right, and the servers of
+// the store are exact: the time may be anything between what they say. IOCs and engines are less exact, so
+// they only count if they contradict what counts more. The claims of engines have the times of clocks that
+// may be wrong, too, so they only count without servers and IOCs.
 func bounds(opinions []Opinion) (begin, end time.Duration) {
 	some, better := false, false
 	for k := itself; ; k-- {

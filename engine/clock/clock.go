@@ -76,10 +76,10 @@ type state struct {
 type Instant struct {
 	// Now is the time, as far as it is known. From and To bound it.
 	Now, From, To int64
-	// Begin and End bound the time for marks, which are compared with the times of samples. A mark
-	// begins at the Begin of one instant and ends at the End of another one, so that it covers what
-	// happened in between although the clock may be wrong. They are closer than From and To: what is
-	// between the clock and the evidence that counts. Without evidence they are the clock.
+	// Begin and End bound the time for marks, which are compared with the times of samples. A mark begins at the
+	// Begin of one instant and ends at the End of another one, so that it covers what happened in between
+	// although the clock may be wrong. They are closer together than From and To: they enclose only the clock
+	// and the evidence that counts. Without evidence, both are the time of the clock.
 	Begin, End int64
 	// Monotonic is the monotonic clock.
 	Monotonic time.Duration
@@ -98,15 +98,15 @@ func (at Instant) Ago(d time.Duration) Instant {
 	}
 }
 
-// Moment returns the instant at which time.Now returned t. It counts the time since then with the
-// monotonic clock, so steps of the clock in between change nothing. now returns the present instant.
+// Moment returns the instant at which time.Now returned t. It counts the time since then with the monotonic
+// clock, so steps of the clock in between change nothing but Begin. now returns the present instant.
 func Moment(now func() Instant, t time.Time) Instant {
 	least := time.Since(t)
 	at := now()
 	present := time.Now()
 	m := at.Ago(least)
-	// The monotonic clock leaves out the time in which the machine was suspended. The wall clock does
-	// not, but it may have been stepped. The mark begins early enough for both.
+	// The monotonic clock leaves out the time in which the machine was suspended. The wall clock does not, but
+	// it may have been stepped. So Begin is the earlier of the times by the two clocks.
 	m.Begin = at.Begin - max(int64(present.Sub(t)), present.UnixNano()-t.UnixNano())
 	return m
 }

@@ -62,8 +62,8 @@
 //   - A shard without an open claim, whose engine does not answer, is complete until the latest
 //     time in its closed claims: the engine has captured, but has not claimed the shard yet.
 //
-// Times of arrival are bounds of the right time, on the safe side, so the clocks of engines may be wrong
-// (package clock). A sample may carry an older time.
+// Times of arrival are the earliest possible times, and times of connection the latest, so answers are right
+// although the clocks of engines may be wrong (package clock). A sample may carry an older time.
 //
 // # Tiers
 //

@@ -56,7 +56,8 @@ type Held struct {
 // Flushed is how far the samples of a writer are flushed.
 type Flushed struct {
 	Writer store.WriterID
-	// Until is a time in ns since 1970, by the clocks of the store. All samples that the writer got
+	// Until is a time in ns since 1970: the earliest that it may be if the engine's clock may be wrong.
+	// All samples that the writer got
 	// before it are in acknowledged rows, or in Held.Runs. It is Latest if no sample is missing.
 	Until int64
 }

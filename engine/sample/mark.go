@@ -70,9 +70,10 @@ const (
 	Lost
 	// TypeChanged means that values from Time on have another type.
 	TypeChanged
-	// Died means that the writer that captured the channel ended without closing its claim.
-	// Samples may be missing between Time and End. All its samples from before Time are
-	// durable, and End is the time of the takeover. Both are bounds: the clocks of engines may be wrong.
+	// Died means that the writer that captured the channel ended without closing its claim. Samples may be
+	// missing between Time and End. All its samples from before Time are durable, and from End on the writer
+	// counted as dead. Time is the earliest that it may be, and End the latest, because the clocks of engines
+	// may be wrong.
 	Died
 	// Searching means that the client has searched for the channel since Time and no server
 	// has answered. Text has the addresses that it asks.

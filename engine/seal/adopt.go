@@ -212,10 +212,10 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	return s.cfg.Store.DropClaim(ctx, c)
 }
 
-// lostSince returns between which times samples of a writer that died may be missing, in ns since 1970:
-// since its samples were saved, until it counted as dead. If the clock may be wrong, the times are the
-// earliest and the latest that they may have been. The claim may be dropped much later, because its rows
-// were held. Other engines have captured since.
+// lostSince returns the time from which, and the time to which, samples of a dead writer may be missing, in
+// ns since 1970. The first is the time up to which its samples are saved, and the second is the time from
+// which it counted as dead. If the clock may be wrong, they are the earliest and the latest possible times.
+// The claim may be dropped much later, because its rows were held. Other engines have captured since then.
 func (s *Shard) lostSince(c *store.Claim, g *gathering) (from, to int64) {
 	seen := time.Now()
 	dead := seen

@@ -16,8 +16,8 @@ const rowsExpire = 7 * 24 * time.Hour
 // partitionSpan is more than the time between the first and the last row of a partition.
 const partitionSpan = 5 * time.Minute
 
-// rowSlack is how much later a row may have been built than it says. It has the earliest time that it may have
-// been, by the writer's clock.
+// rowSlack is how much later than journal.FlushTime a row may have been built, because FlushTime is the
+// earliest possible time.
 const rowSlack = 10 * time.Second
 
 const expiredText = "journal rows expired before they were sealed"

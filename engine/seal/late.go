@@ -19,8 +19,8 @@ const (
 	heldLimit = 32 << 20
 	// maxHeld bounds the number of held rows of a writer that are known one by one.
 	maxHeld = 16
-	// lateBytes is about the memory that a PV in a set of late samples takes: its entry in the map, without
-	// the name, which other maps share.
+	// lateBytes is roughly the memory of a PV in a set of late PVs: its entry in the map, without the name,
+	// which other maps share.
 	lateBytes = 45
 	// setsShare is the part of the memory limit that the sets of all shards may take, as 1/setsShare.
 	setsShare = 16

@@ -16,8 +16,8 @@ func (s *Shard) becomeLeader(ctx context.Context) bool {
 }
 
 // claimTerm writes the new term to the claim and waits for the former leader, while it holds the shard's
-// turn. Whatever waits for the turn must not come in between: the former leader may still write tiles then,
-// and it does not know writers that came later. Their rows must not be sealed yet.
+// turn. No other work may get the turn in between: the former leader may still write tiles, and it does not
+// know writers that came later. The rows of these writers must not be sealed yet.
 func (s *Shard) claimTerm(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:

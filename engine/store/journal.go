@@ -59,9 +59,9 @@ type Claim struct {
 	Writer WriterID
 	// Epoch ranks the writers of a shard: the highest epoch seen at the start, plus 1.
 	Epoch uint64
-	// Since and Alive are the times of the first and the latest sign of life, in ns since 1970. Alive is
-	// by the clock of the engine, right or wrong, so it shows other engines that clock. Since is like
-	// Saved.
+	// Since and Alive are the times of the first and the latest sign of life, in ns since 1970. Alive is the
+	// time that the engine's clock showed, right or wrong, so other engines can compare that clock with theirs.
+	// Since is the earliest time that it may be, like Saved.
 	Since, Alive int64
 	// Sealed is the sealed position: all rows up to it are in blocks. It only rises.
 	Sealed Position

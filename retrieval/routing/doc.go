@@ -6,11 +6,10 @@
 //	engine pods ───┘              ▲                                  │
 //	                         query.Recent, native.Channels ◀─────────┘
 //
-// When a PV moves to another shard, readers also need the journal and the engines of its former
-// shard. The spec of an ArchiveShard has the lists that the shard captured until recently, so that a
-// pod that starts after the move knows them. The Router also remembers by itself the lists that vanish
-// from a shard, until all samples that the shard journalled are in blocks: it sees those, too, whose
-// PVs are in no group any more.
+// When a PV moves to another shard, readers also need the journal and the engines of its former shard. The
+// spec of an ArchiveShard has the lists that the shard captured until recently, so that a pod that starts
+// after the move knows them. The Router itself also remembers the lists that vanish from a shard, until all
+// samples in the shard's journal are in blocks. These include lists whose PVs are no longer in any group.
 //
 // A table never changes; the Router replaces it. A table uses 8 bytes for each PV, plus the
 // compressed lists. A table is outdated while the API server is down. This normally causes

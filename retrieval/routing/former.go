@@ -15,9 +15,9 @@ import (
 // shard. Until then only the former list shows which journal to read.
 const formerFor = 30 * time.Minute
 
-// former remembers the former lists of shards. It adds those to the former lists in the spec of a shard
-// whose PVs are in no group any more, because no shard says that it had them. It is not safe for
-// concurrent use.
+// former remembers the former lists of shards. The spec of a shard names only lists whose PVs other shards
+// capture now. former also has the lists whose PVs are no longer in any group, because no shard names them.
+// It is not safe for concurrent use.
 type former struct {
 	has map[int][]string             // current lists, by shard
 	had map[int]map[string]time.Time // former lists, by shard, and when they became former

@@ -22,11 +22,11 @@ const unstoredTimeout = 10 * time.Second
 
 // Recent implements query.Recent. It queries all engines that capture the PV, in parallel.
 //
-// If no engine captures the PV, Recent queries every engine: the PV may have been removed a
-// short time ago, and its last samples may not be in a block yet. It does so, too, if all engines that
-// should capture the PV say that they do not: the PV moves, and this table may be outdated. For the
-// same reason Held.Shards includes the shards that recently had the PV, because it may have moved, and
-// Recent queries the engines that capture these shards.
+// If no engine captures the PV, Recent queries every engine: the PV may have been removed a short time ago,
+// and its last samples may not be in a block yet. Recent also queries every engine if all engines that should
+// capture the PV say that they do not: the PV is moving, and this table may be outdated. Because a PV may
+// have moved, Held.Shards includes the shards that recently had it, and Recent queries the engines that
+// capture these shards.
 //
 // Recent also queries the engines that hold unstored samples of any of these shards. The
 // request names the shards, because an engine that has released a shard knows only the PVs
