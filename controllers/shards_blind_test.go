@@ -59,7 +59,7 @@ var _ = Describe("An engine that reaches no IOC", func() {
 		Expect(blind()[0].Hosts).To(HaveEach(MatchRegexp(`^ioc\d:5064$`)))
 		Consistently(func(g Gomega) {
 			for _, s := range p.shards(ctx) {
-				g.Expect(captures(&s, "a1")).To(BeTrue(), "shard %s has left the engine that sees it", s.Name)
+				g.Expect(captures(&s, "a1")).To(BeTrue(), "shard %s has left the engine that sees it: %+v, %+v", s.Name, s.Spec.Engines, s.Status.Engines)
 			}
 		}, 5*time.Second).Should(Succeed())
 		status := archiverstatus.Compute(archiverstatus.Input{Archiver: a, Blind: blind(), Synced: true, Now: time.Now()})
