@@ -38,8 +38,6 @@ var _ = Describe("A CRD that is deleted and installed again", Serial, Ordered, f
 		DeferCleanup(install)
 		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
-		// If the operator knew only one of them when it places the shards, it would move some later.
-		Eventually(func() int { return p.usable(ctx) }).Should(Equal(2))
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 100, nil)
 		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))

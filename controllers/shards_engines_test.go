@@ -40,12 +40,14 @@ func (p *shardsFixture) startEngines(ctx context.Context, names ...string) {
 	p.startEnginesOn(ctx, "node-1", names...)
 }
 
-// startEnginesOn adds engines on a node. Each engine gets a ready pod.
+// startEnginesOn adds engines on a node. Each engine gets a ready pod. It returns once the operator
+// knows all of them: if it knew only some when it places shards, it would move shards later.
 func (p *shardsFixture) startEnginesOn(ctx context.Context, node string, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
 		p.startEngine(ctx, node, name, func(*simulatedEngine) {})
 	}
+	Eventually(func() []string { return p.usable(ctx) }, patience).Should(ContainElements(names))
 }
 
 // startEngine adds an engine on a node. change may change its behaviour before it gets shards.
@@ -77,17 +79,17 @@ func (p *shardsFixture) startEngine(ctx context.Context, node, name string, chan
 	p.wake()
 }
 
-// usable returns how many engines can get shards, as far as the operator knows.
-func (p *shardsFixture) usable(ctx context.Context) (n int) {
+// usable returns the engines that can get shards, as far as the operator knows.
+func (p *shardsFixture) usable(ctx context.Context) (names []string) {
 	GinkgoHelper()
 	engines, err := p.fleet.Engines(ctx, types.NamespacedName{Namespace: p.namespace, Name: "main"})
 	Expect(err).NotTo(HaveOccurred())
 	for _, e := range engines {
 		if e.Usable() {
-			n++
+			names = append(names, e.Name)
 		}
 	}
-	return n
+	return names
 }
 
 // silence makes an engine unresponsive, as if its node had lost power.

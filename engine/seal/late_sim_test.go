@@ -2,6 +2,7 @@ package seal
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -54,7 +55,7 @@ func sealLate(t *testing.T, seeds uint64, events int) {
 				for range events {
 					m.stepLate()
 					waited = waited || slices.ContainsFunc(m.engines, func(g *simEngine) bool { return len(g.shard.held) > 0 })
-					for pv := range m.all {
+					for _, pv := range slices.Sorted(maps.Keys(m.all)) {
 						m.compareBins(pv)
 						m.compareBins(pv)
 					}
