@@ -9,12 +9,12 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// leftSlack is how far the clock of the operator, which says when PVs left, may be behind.
+// leftSlack is how far the operator's clock may be behind. This clock gives the times when PVs left shards.
 const leftSlack = 10 * time.Minute
 
-// markDied marks for each PV of a shard that a writer of the shard ended without closing its claim, so
-// that samples between two times may be missing. It skips PVs to which this engine was connected all
-// the time. All times are in ns since 1970.
+// markDied stores a mark for each PV of a shard. The mark says that a writer of the shard ended without
+// closing its claim, so that samples between from and to may be missing. markDied skips PVs to which
+// this engine has been connected since from or earlier. All times are in ns since 1970.
 //
 // The PVs are those that this engine captures in the shard, and those that left the shard and of which
 // the writer may have held samples. A PV that left is captured in another shard, perhaps by another

@@ -13,12 +13,12 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// State lists the engines that capture the shards of an archive, and the shard moves under
-// way.
+// State lists the engines that have orders for the shards of an archive, and the shard moves
+// under way.
 type State struct {
 	// Shards is the number of shards that exist.
 	Shards int `json:"shards"`
-	// Engines are the engines that capture shards, sorted by name.
+	// Engines are the engines with an order to capture or to drain a shard, sorted by name.
 	Engines []Engine `json:"engines"`
 	// Moves are the moves under way, sorted by shard.
 	Moves []Move `json:"moves"`
@@ -40,7 +40,7 @@ type Move struct {
 	From string `json:"from,omitempty"`
 	// To is the engine that captures the shard after the move, or empty if there is none.
 	To string `json:"to,omitempty"`
-	// Phase is the phase of To until it captures, then the phase of From. It is a
+	// Phase is the phase of To until From has the order to drain, then the phase of From. It is a
 	// v1alpha1.ShardPhase, or Ordered before the engine has reported one, or Unplaced.
 	Phase string `json:"phase"`
 	// Since is when the engine entered the phase, or nil if that is not known.
@@ -56,7 +56,7 @@ const (
 )
 
 // StateOf returns the state of an archive's shards. replicas returns how many engines
-// should capture the shard of an index.
+// should capture the shard with the given index.
 func StateOf(shards []*v1alpha1.ArchiveShard, replicas func(index int) int) State {
 	state := State{Shards: len(shards), Engines: []Engine{}, Moves: []Move{}}
 	engines := map[string]*Engine{}

@@ -1,6 +1,6 @@
 // Package report defines the report that the operator fetches from each engine every few
-// seconds, as JSON over HTTP at Path. Values that change often travel in the report and never
-// pass through the API server:
+// seconds, as JSON over HTTP at Path. The report has the values that change often, so that
+// engines do not write them to the API server:
 //
 //	engine ──▶ agent ──▶ GET /internal/report ──▶ operator ──▶ status of groups, placement
 package report
@@ -10,8 +10,8 @@ import "time"
 // Path is the path of the report on an engine's internal port.
 const Path = "/internal/report"
 
-// PortName is the name of the internal port in the containers of engines. A container without such a
-// port has Port: older operators gave engines a single port.
+// PortName is the name of the internal port in the containers of engines. If a container has no port of
+// this name, its report is on Port, because older operators gave engines a single port.
 const (
 	PortName = "internal"
 	Port     = 17665
@@ -25,7 +25,7 @@ type Report struct {
 	Writer  string    `json:"writer"`
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
-	// Storage is why the store does not accept samples, or "" while it does.
+	// Storage says why the store does not accept samples. It is "" while the store accepts them.
 	Storage string `json:"storage,omitempty"`
 	// DiskGuard is the state of the disk guard, or nil while another engine runs it.
 	DiskGuard *DiskGuard `json:"diskGuard,omitempty"`
@@ -45,7 +45,7 @@ type Report struct {
 	// Draining means that the engine is shutting down and hands its shards over.
 	Draining bool `json:"draining,omitempty"`
 
-	// Shards are the shards that the engine has, joins or drains, sorted by index.
+	// Shards are the shards that the engine joins, captures or drains, sorted by index.
 	Shards []Shard `json:"shards"`
 	// Groups are the groups by namespace/name. They do not count channels of shards that the
 	// engine is joining or draining, or for which it is the second engine, because another
@@ -73,18 +73,18 @@ type Report struct {
 type Shard struct {
 	Index int    `json:"index"`
 	Phase string `json:"phase"` // a v1alpha1.ShardPhase
-	// Orphaned means that the engine captures the shard although the ArchiveShard is missing
-	// or does not name it.
+	// Orphaned means that the engine captures the shard although the ArchiveShard is missing, has
+	// no label for the engine, or does not name it.
 	Orphaned  bool `json:"orphaned,omitempty"`
 	Sealing   bool `json:"sealing,omitempty"`
 	Channels  int  `json:"channels"`
 	Connected int  `json:"connected"`
-	// Paused and Unsupported count the channels that are paused, or of a type that cannot be
+	// Paused counts the channels that are paused, and Unsupported those of a type that cannot be
 	// archived.
 	Paused      int `json:"paused,omitempty"`
 	Unsupported int `json:"unsupported,omitempty"`
-	// Hosts are IOCs on which channels of the shard are connected, the ones with the most
-	// channels first. All shards of a report have at most about 16,000 hosts.
+	// Hosts are IOCs to which channels of the shard are connected, the ones with the most
+	// channels first. A report has at most about 16,000 hosts for all shards together.
 	Hosts []Host `json:"hosts,omitempty"`
 	// SteadilyConnected counts the channels that have been connected for at least 30 s.
 	// Unreachable counts the channels that have been disconnected for at least 30 s.
@@ -96,7 +96,7 @@ type Shard struct {
 	// Circuits is the shard's share of the engine's circuits. A circuit used by n shards
 	// counts as 1/n in each.
 	Circuits float64 `json:"circuits"`
-	// Lists are the names of the captured lists.
+	// Lists are the names of the channel lists that the engine captures.
 	Lists []string `json:"lists,omitempty"`
 }
 
@@ -119,7 +119,8 @@ type Second struct {
 	Channels int `json:"channels"`
 	// Circuits is the number of circuits that exist only for these channels.
 	Circuits int `json:"circuits"`
-	// BytesPerDay is their rate in the journal. The rates of groups include it.
+	// BytesPerDay is the size of the samples of these channels in the journal. The BytesPerDay of
+	// groups includes it.
 	BytesPerDay float64 `json:"bytesPerDay"`
 }
 
@@ -131,7 +132,7 @@ type Channel struct {
 	Since   time.Time `json:"since"`
 }
 
-// Host is an IOC, and the number of a shard's channels that are connected on it.
+// Host is an IOC, and the number of a shard's channels that are connected to it.
 type Host struct {
 	Host     string `json:"host"` // address, prefixed with pva:// for pvAccess
 	Channels int    `json:"channels"`
@@ -143,7 +144,7 @@ type Circuit struct {
 	Count int    `json:"count"`
 }
 
-// SealingLag is samples that wait in the journal for too long.
+// SealingLag describes samples that wait in the journal for too long.
 type SealingLag struct {
 	// Shards is the number of shards with such samples.
 	Shards int `json:"shards"`
@@ -153,12 +154,12 @@ type SealingLag struct {
 	KeptSeconds   float64 `json:"keptSeconds"`
 }
 
-// Damaged is stored data that cannot be read.
+// Damaged describes the stored data that an engine found damaged.
 type Damaged struct {
 	Objects int `json:"objects"` // blocks and journal rows
-	// First describes the first one.
+	// First describes the first damaged object.
 	First string `json:"first"`
-	// IDs are the IDs of the first ones. Every engine that finds an object gives it the same ID.
+	// IDs identify the first damaged objects. Every engine that finds an object gives it the same ID.
 	IDs []uint64 `json:"ids,omitempty"`
 }
 
@@ -178,7 +179,7 @@ type DiskGuard struct {
 	Size    int64 `json:"size"`
 	Limit   int64 `json:"limit"`
 	Waiting int64 `json:"waiting"`
-	// Before is the time before which raw samples were deleted, or nil if none were.
+	// Before is the deletion cutoff, or nil if no raw samples were deleted.
 	Before *time.Time `json:"before,omitempty"`
 	// Text explains why the guard cannot free space, or what an administrator can do.
 	Text string `json:"text,omitempty"`

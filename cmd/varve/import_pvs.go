@@ -18,7 +18,8 @@ type pvSelection struct {
 	lines         []string
 }
 
-// matcher returns what decides about a PV, given its canonical name.
+// matcher reads the file, if there is one, and returns a function that reports whether to import a PV. The
+// function takes the canonical name of the PV.
 func (s *pvSelection) matcher() (request.Matcher, error) {
 	pattern := request.Glob(s.pattern)
 	if s.file == "" {
@@ -35,7 +36,8 @@ func (s *pvSelection) matcher() (request.Matcher, error) {
 	return func(pv string) bool { return pattern(pv) && listed(pv) }, nil
 }
 
-// missing returns the lines of the file for which a source has none of its sorted PVs.
+// missing returns the lines of the file that match none of the PVs of a source. pvs are these PVs, sorted.
+// missing leaves out names that do not match the pattern.
 func (s *pvSelection) missing(pvs []string) (out []string) {
 	pattern := request.Glob(s.pattern)
 	for _, line := range s.lines {
@@ -53,7 +55,7 @@ func (s *pvSelection) missing(pvs []string) (out []string) {
 	return slices.Compact(out)
 }
 
-// readNames returns the lines of a file without comments, which begin with #, and empty lines.
+// readNames returns the lines of a file, except for empty lines and for comments, which begin with #.
 func readNames(file string) (names []string, err error) {
 	f, err := os.Open(file)
 	if err != nil {

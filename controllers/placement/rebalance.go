@@ -62,8 +62,8 @@ func (p *plan) separate(room int) int {
 // helps, for example because the engine has one very heavy shard.
 //
 // Two rules keep shards from moving back and forth: goal is lower than Imbalance, and the
-// weight of a shard that moves is at most two thirds of the difference between the loads
-// of its two engines.
+// load that a move or an exchange transfers is at most 4/3 of the load that would make the
+// shares of the two engines equal.
 func (p *plan) rebalance(limit int) {
 	if limit == 0 {
 		return
@@ -104,7 +104,7 @@ func (p *plan) rebalance(limit int) {
 	}
 }
 
-// sortByShare sorts engines by share, the lowest first.
+// sortByShare sorts engines by share, which is the load per capacity, the lowest share first.
 func sortByShare(engines []*engine) {
 	slices.SortFunc(engines, func(a, b *engine) int {
 		return cmp.Or(cmp.Compare(a.share(), b.share()), cmp.Compare(a.Name, b.Name))
@@ -153,8 +153,9 @@ func (p *plan) movable() map[*engine][]piece {
 	return out
 }
 
-// isMovable reports whether a shard may move to even out the load. A shard of which an engine
-// lacks a part stays, because its IOCs may be off: no engine would see more.
+// isMovable reports whether a shard may move to even out the load, or to separate its engines.
+// If one of its engines does not reach a part of the shard, the shard stays: the IOCs of that
+// part may be off, and then no other engine reaches more.
 func (p *plan) isMovable(s *shard) bool { return p.isSettled(s) && p.hasRested(s) && !s.isLacking() }
 
 // isSettled reports whether a shard does not move, and all its engines capture it and stay.
@@ -213,15 +214,15 @@ func (p *plan) helpful(from, to *engine) (least, most float64) {
 	return level(from, to) / 8, level(from, to) * 4 / 3
 }
 
-// small returns the range of weights down to a fourth of a mean shard. Several such moves
-// may be needed.
+// small returns the range of weights from a fourth of the mean weight of a shard up to the end
+// of the range of fair. Several moves of such shards may be needed.
 func (p *plan) small(from, to *engine) (least, most float64) {
 	_, most = p.fair(from, to)
 	return p.shardMean / 4, most
 }
 
-// heaviest returns the index of the heaviest shard between two weights that may move to an
-// engine, or -1 if there is none. The pieces are sorted by weight.
+// heaviest returns the index of the heaviest piece that weighs from least to most and may move
+// from one engine to the other, or -1 if there is none. The pieces are sorted by weight.
 func (p *plan) heaviest(pieces []piece, from, to *engine, least, most float64) int {
 	for i := firstAbove(pieces, most) - 1; i >= 0 && pieces[i].weight >= least; i-- {
 		if p.canTake(pieces[i], from, to) {
@@ -242,9 +243,10 @@ func firstAbove(pieces []piece, weight float64) int {
 	return at
 }
 
-// canTake reports whether an engine may take a shard from another one. It must not capture the
-// shard already, and the two engines of the shard must not end up on the same node, or in the
-// same zone, if they were apart before.
+// canTake reports whether an engine may take a shard from another one. The shard must not move
+// already. The new engine must not capture the shard already, and the shard must not avoid it.
+// The two engines of the shard must not end up on the same node, or in the same zone, if they
+// were apart before.
 func (p *plan) canTake(s piece, from, to *engine) bool {
 	if s.moving || s.captured(to.Name) || slices.Contains(s.Avoid, to.Name) {
 		return false
@@ -262,8 +264,9 @@ func (p *plan) beginMove(s piece, to *engine) {
 	p.move(s.shard, to, Uneven)
 }
 
-// exchange begins to move a shard to one of the targets and a lighter one back. It chooses the
-// pair of shards that brings the loads of the two engines closest together.
+// exchange begins to move a shard to one of the targets and a lighter one back. The difference
+// of their weights is from 1/4 to 4/3 of the load that would make the shares of the two engines
+// equal. exchange prefers the pair with the larger difference. It returns how many moves began.
 func (p *plan) exchange(from *engine, to []*engine, movable map[*engine][]piece) int {
 	var there, back piece
 	var target *engine

@@ -23,7 +23,7 @@ func cut(rng *rand.Rand, r *sample.Run) (runs []*sample.Run) {
 	return runs
 }
 
-// randomRun has bursts and gaps, equal times, NaN, alarms, and a large offset.
+// randomRun returns a run with bursts and gaps, equal times, NaN, alarms and, in most runs, a large offset.
 func randomRun(rng *rand.Rand) *sample.Run {
 	r := &sample.Run{Type: sample.Float64}
 	offset := []float64{0, 1e9, -1e6}[rng.IntN(3)]
@@ -46,7 +46,8 @@ func randomRun(rng *rand.Rand) *sample.Run {
 	return r
 }
 
-// collect returns the result as one run. All samples of the result have one type.
+// collect applies a post-processor to runs, and returns its result as one run. All samples of the result
+// have one type.
 func collect(t testing.TB, f *Func, from, to int64, runs ...*sample.Run) *sample.Run {
 	t.Helper()
 	all := &sample.Run{}
@@ -126,7 +127,7 @@ func TestBinsAgreeWithAPlainLoop(t *testing.T) {
 			want := []float64{mean, std, least, most, float64(n)}
 			for k, w := range want {
 				if v := column(got, k)[i]; !within(v, w, 1e-7) {
-					t.Fatalf("width %d, bin %d: number %d is %v, want %v", width, i, k, v, w)
+					t.Fatalf("width %d, bin %d: statistic %d is %v, want %v", width, i, k, v, w)
 				}
 			}
 			total += float64(n)
@@ -149,22 +150,23 @@ func TestResultDoesNotDependOnRuns(t *testing.T) {
 			whole := collect(t, f, base, to, r)
 			parts := collect(t, f, base, to, cut(rng, r)...)
 			if !slices.Equal(whole.Times, parts.Times) || !slices.Equal(whole.Tags, parts.Tags) || whole.Type != parts.Type {
-				t.Fatalf("%s yields other samples for other runs", f)
+				t.Fatalf("%s yields other samples if its input is cut into runs", f)
 			}
 			if !slices.IsSorted(whole.Times) {
 				t.Fatalf("%s yields times out of order", f)
 			}
 			for k := range whole.Len() {
 				if whole.Type.Fixed() && !within(whole.Float(k), parts.Float(k), 1e-6) {
-					t.Fatalf("%s: sample %d is %v, and for other runs %v", f, k, whole.Float(k), parts.Float(k))
+					t.Fatalf("%s: sample %d is %v, but %v if the input is cut into runs",
+						f, k, whole.Float(k), parts.Float(k))
 				}
 			}
 		}
 	}
 }
 
-// TestFlyersAndIgnoreFlyersSplitTheSamples checks that every sample except NaN is yielded by
-// flyers or by ignoreflyers, not by both.
+// TestFlyersAndIgnoreFlyersSplitTheSamples checks that flyers and ignoreflyers together yield as
+// many samples as the run has, except NaN.
 func TestFlyersAndIgnoreFlyersSplitTheSamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 100 {
@@ -173,7 +175,7 @@ func TestFlyersAndIgnoreFlyersSplitTheSamples(t *testing.T) {
 		kept := collect(t, parse(t, "ignoreflyers_20_1.2"), base, base+9000*second, r)
 		n, _, _, _, _ := naive(r, math.MinInt64, math.MaxInt64)
 		if away.Len()+kept.Len() != n {
-			t.Fatalf("%d flyers and %d others are not %d", away.Len(), kept.Len(), n)
+			t.Fatalf("there are %d flyers and %d other samples, want %d in all", away.Len(), kept.Len(), n)
 		}
 	}
 }
@@ -187,7 +189,7 @@ func TestMeanIsExact(t *testing.T) {
 		m := momentsOf(v, toKurtosis, true)
 		m.join(&m)
 		if m.mean != v[0] || m.m2 != 0 || m.m4 != 0 || m.min != v[0] || m.max != v[0] {
-			t.Fatalf("%d times %v have %+v", len(v), v[0], m)
+			t.Fatalf("the moments of %d times %v are %+v", len(v), v[0], m)
 		}
 	}
 	for _, c := range []struct{ v, want float64 }{{meanOf([]float64{1e308, 1e308, -1e308}), 1e308 / 3}, {meanOf([]float64{math.Inf(1), 5}), math.Inf(1)}} {
@@ -242,13 +244,13 @@ func TestLoessOfALine(t *testing.T) {
 	}
 }
 
-// TestSpline checks that the natural spline through 0, 1, 0, 1 has second derivatives 0, -4,
-// 4, 0.
+// TestSpline checks values of the natural spline through 0, 1, 0, 1, whose second derivatives at
+// these points are 0, -4, 4, 0.
 func TestSpline(t *testing.T) {
 	x, y := []float64{0, 1, 2, 3}, []float64{0, 1, 0, 1}
 	for at, want := range map[float64]float64{0: 0, 0.5: 0.75, 1: 1, 1.5: 0.5, 2.5: 0.25, 3: 1} {
 		if got := spline(x, y, at); math.Abs(got-want) > 1e-12 {
-			t.Errorf("at %v it is %v, want %v", at, got, want)
+			t.Errorf("the spline at %v is %v, want %v", at, got, want)
 		}
 	}
 }
@@ -269,7 +271,7 @@ func TestApplyEndsWhenTheConsumerStops(t *testing.T) {
 	}
 	f := parse(t, "mean_1")
 	for range f.Apply(seq(runOf(sample.Float64, golden...)), base, base+1e17) {
-		break // or it takes minutes
+		break // if Apply did not end here, it would take minutes
 	}
 }
 

@@ -47,7 +47,7 @@ func TestBlindAnswersMoveNoPV(t *testing.T) {
 	guess := map[string]func(i int) uint32{
 		"sequence numbers from zero": func(i int) uint32 { return uint32(i) },
 		"random sequence numbers":    func(int) uint32 { return rand.Uint32() },
-		"the right sequence number":  func(int) uint32 { return search.Sequence }, // the numbers of channels are a secret of their own
+		"the right sequence number":  func(int) uint32 { return search.Sequence }, // channel numbers are secret, too
 	}
 	for name, sequence := range guess {
 		for i := range answers {

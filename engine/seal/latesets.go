@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/engine/tiling"
 )
 
-// sizeOfSets returns the bytes of the sets of late PVs of held rows.
+// sizeOfSets returns the memory, in bytes, that held rows take for their sets of late PVs: see lateSamples.
 func sizeOfSets(rows []heldRows) (size int64) {
 	for i := range rows {
 		size += lateBytes * int64(len(rows[i].late))
@@ -15,7 +15,8 @@ func sizeOfSets(rows []heldRows) (size int64) {
 	return size
 }
 
-// countSets counts bytes of sets of late PVs as memory. more is negative if there are fewer.
+// countSets adds the growth of the sets of late PVs, in bytes, to the memory that the engine counts. more is
+// negative if the sets have become smaller.
 func (s *Shard) countSets(more int64) {
 	if more == 0 {
 		return
@@ -25,7 +26,7 @@ func (s *Shard) countSets(more int64) {
 	s.cfg.Memory.Add(more)
 }
 
-// countHeld counts the present sets of all held rows.
+// countHeld brings the counted memory up to date with the sets of all held rows.
 func (s *Shard) countHeld() {
 	size := int64(0)
 	for _, rows := range s.held {
@@ -34,15 +35,15 @@ func (s *Shard) countHeld() {
 	s.countSets(size - s.heldSets)
 }
 
-// dropHeld forgets the held rows. The sealer writes no more, and its successor reads the rows again.
+// dropHeld forgets the held rows. The sealer no longer writes, and its successor reads the rows again.
 func (s *Shard) dropHeld() {
 	clear(s.held)
 	s.countHeld()
 }
 
-// limitHeld corrects all tiles at once if the sets of late PVs of the engine take too much memory, and then
-// raises the sealed positions of the rows that no longer wait. A PV whose correction has failed a moment ago
-// still waits, as in correctLate.
+// limitHeld corrects the tiles of all late PVs of the shard at once if the engine's sets of late PVs take too
+// much memory. It then raises the sealed positions past the rows that no longer wait for corrections. A PV
+// whose correction failed less than a minute ago still waits, as in correctLate.
 func (s *Shard) limitHeld(ctx context.Context) error {
 	if s.heldSets == 0 || s.cfg.sets.Load() <= s.cfg.Memory.Limit()/setsShare {
 		return nil

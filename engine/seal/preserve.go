@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// preserveChecks is how often the leader reads the ages of unsealed rows in the time for which
-	// the store keeps them.
+	// preserveChecks is the number of times that the leader checks the ages of unsealed rows within
+	// the TTL of these rows.
 	preserveChecks = 48
-	// preserveRetry is the time between two checks if the first one failed.
+	// preserveRetry is the wait after a check that failed.
 	preserveRetry = time.Minute
 )
 
 // Lag is how far sealing is behind the journal.
 type Lag struct {
 	// Age is how long the oldest unsealed journal row of the shard has been in the store. It is 0
-	// until that is known, and TTL is how long the store keeps such rows. Both are 0 if the store
-	// keeps rows until they are sealed.
+	// before the first check, and if there is no such row. TTL is how long the store keeps such
+	// rows. Both are 0 if the store keeps rows until they are sealed.
 	Age, TTL time.Duration
 }
 
@@ -32,7 +32,7 @@ func (l Lag) Late() bool { return l.TTL > 0 && l.Age > l.TTL/4 }
 type lag struct {
 	mu sync.Mutex
 	Lag
-	oldest map[store.WriterID]oldestRow // belongs to preserve
+	oldest map[store.WriterID]oldestRow // used by preserve only
 }
 
 // oldestRow is the oldest unsealed row of a writer. written is when it was written first, as far as
@@ -49,12 +49,12 @@ func (s *Shard) Lag() Lag {
 	return s.lag.Lag
 }
 
-// preserve keeps the unsealed rows of the shard from expiring, until ctx ends. It does not need the
-// shard's turn, because a checkpoint that cannot write blocks holds the turn.
+// preserve keeps the unsealed rows of the shard from expiring, until ctx ends. It does not wait for the
+// shard's turn, because a checkpoint holds the turn while it fails to write blocks.
 //
-// Rows that are older than half of their time in the store are written again, under the same
-// positions and with the same bytes. The rows that a reader sees therefore do not change. A row
-// that is sealed at the same moment only stays in the store for longer.
+// preserve writes rows that are older than half of the TTL again, under the same positions and with
+// the same bytes. The rows that a reader sees therefore do not change. A row that is sealed at the
+// same moment only stays in the store for longer.
 func (s *Shard) preserve(ctx context.Context) {
 	for {
 		ttl, err := s.cfg.Store.JournalTTL(ctx)
@@ -68,7 +68,8 @@ func (s *Shard) preserve(ctx context.Context) {
 		if err != nil {
 			wait = preserveRetry
 			if ctx.Err() == nil {
-				s.cfg.Log.Warn("the ages of unsealed journal rows cannot be checked; the sealer retries", "shard", s.shardJournal.Shard, "err", err)
+				s.cfg.Log.Warn("unsealed journal rows cannot be checked or written again; the sealer retries",
+					"shard", s.shardJournal.Shard, "err", err)
 			}
 		}
 		if !sleep(ctx, wait) {
@@ -104,8 +105,8 @@ func (s *Shard) preserveRows(ctx context.Context, ttl time.Duration) error {
 	s.lag.Lag, s.lag.oldest = l, oldest
 	s.lag.mu.Unlock()
 	if l.Late() {
-		s.cfg.Log.Error("journal rows are not sealed for long; the sealer keeps them from expiring", "shard", s.shardJournal.Shard,
-			"oldest", l.Age.Round(time.Second).String(), "kept", ttl.String())
+		s.cfg.Log.Error("journal rows have not been sealed for a long time; the sealer keeps them from expiring",
+			"shard", s.shardJournal.Shard, "oldest", l.Age.Round(time.Second).String(), "kept", ttl.String())
 	}
 	for _, r := range old {
 		if err := s.renew(ctx, r); err != nil {
@@ -115,7 +116,7 @@ func (s *Shard) preserveRows(ctx context.Context, ttl time.Duration) error {
 	return nil
 }
 
-// rowRange is rows of a writer that follow each other.
+// rowRange is a range of consecutive rows of a writer.
 type rowRange struct {
 	writer    store.WriterID
 	after, to store.Position
@@ -146,8 +147,8 @@ func (s *Shard) agesOf(ctx context.Context, c *store.Claim, before int64) (first
 	return first, old, nil
 }
 
-// renew writes rows again. After each row it waits for as long as the write took, so that at most
-// half of what the store can do is needed for it.
+// renew writes rows again. After each row it waits for as long as the write took, so that it writes
+// for at most half of the time.
 func (s *Shard) renew(ctx context.Context, r rowRange) error {
 	for row, err := range s.cfg.Store.Journal(ctx, s.shardJournal.Shard, r.writer, r.after, r.to) {
 		if err != nil {

@@ -30,7 +30,7 @@ func TestSpansOfLateSamplesAreBounded(t *testing.T) {
 	}
 	spans := s.late["A"].spans
 	if len(spans) > maxSpans {
-		t.Errorf("%d spans", len(spans))
+		t.Errorf("the late samples have %d spans, which is more than maxSpans", len(spans))
 	}
 	for _, gap := range []int64{0, int64(time.Minute), int64(100 * time.Hour)} {
 		merged := mergeSpans(spans, gap)
@@ -47,7 +47,7 @@ func TestSpansOfLateSamplesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCorrectionsAreDue checks when PVs are due, how many at a time, and in which order.
+// TestCorrectionsAreDue checks when the corrections of PVs are due, how many at a time, and in which order.
 func TestCorrectionsAreDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLateShard()
@@ -89,7 +89,7 @@ func TestCorrectionsAreDue(t *testing.T) {
 		expect("0")
 		delete(s.late, "0")
 		if n := s.LateNumber("0"); n != 0 {
-			t.Errorf("a corrected PV has late samples number %d", n)
+			t.Errorf("the number of the late samples of a corrected PV is %d, want 0", n)
 		}
 		if s.noteLate(lateSeries("0"), []span{{2, 2}}); s.LateNumber("0") == first {
 			t.Error("a PV that is late again has the number of the late samples that were corrected")

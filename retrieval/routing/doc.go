@@ -14,13 +14,14 @@
 // A table never changes; the Router replaces it. A table uses 8 bytes for each PV, plus the
 // compressed lists. A table is outdated while the API server is down. This normally causes
 // only a delay: if the Router does not query an engine, readers find its samples in the
-// journal at most a second later. If the operator reaches the API server and this pod does not, PVs may
-// move without its knowledge. An engine that no longer captures a PV says so, and the Router then
-// queries all engines.
+// journal at most a second later. If the operator reaches the API server and this pod does not, a PV may
+// move while the table still names its former engine. An engine that no longer captures a PV says so, and
+// the Router then queries all engines.
 //
 // The exception is an engine that holds samples which the store has not accepted. The
-// ArchiveShard names such an engine. A read that does not get its samples fails, so that the
-// client retries. Three gaps remain: the time until the ArchiveShard names the engine (some
-// seconds, or as long as the API server is down); an engine that is lost together with the
-// samples it holds; and samples that arrived since then with an older time stamp.
+// ArchiveShard names such an engine, and the time since which it holds such samples. A read that
+// needs samples from after this time fails if the engine does not answer, so that the client
+// retries. Three gaps remain: the time until the ArchiveShard names the engine (some seconds, or
+// as long as the API server is down); an engine that is lost together with the samples it holds;
+// and samples that the engine received after that time with a time stamp from before it.
 package routing

@@ -46,8 +46,8 @@ type matlab struct {
 	Values     []any   `json:"values"`
 }
 
-// TestClientsCall checks the calls besides those that read a range of samples: of archapp, aapy and
-// pyarchappl, and the MATLAB files that SciPy reads.
+// TestClientsCall checks archapp, the calls of aapy and pyarchappl that do not read a range of samples,
+// and MATLAB files, which SciPy reads.
 func TestClientsCall(t *testing.T) {
 	pvs := []pv{shorts(), floats(), waveforms()}
 	names := []string{pvs[0].name, pvs[1].name, pvs[2].name}
@@ -68,7 +68,7 @@ func TestClientsCall(t *testing.T) {
 func checkArchapp(t *testing.T, r *callsResult, pvs []pv) {
 	a := &r.Archapp
 	if strings.Join(a.Search, " ") != "T:FLOATS" || strings.Join(a.SnapshotOfGlob, " ") != "T:SHORTS" {
-		t.Errorf("archapp finds %v and %v", a.Search, a.SnapshotOfGlob)
+		t.Errorf("archapp finds %v, and its snapshot of a pattern has %v", a.Search, a.SnapshotOfGlob)
 	}
 	if a.Raw != len(pvs[0].values) || !slices.EqualFunc(pvs[0].values, a.Values, equal) {
 		t.Errorf("archapp reads %d samples: %v", a.Raw, a.Values)
@@ -100,10 +100,11 @@ func checkCalls(t *testing.T, r *callsResult, host string) {
 		t.Errorf("the expanded names are %v", r.Expanded)
 	}
 	if r.TypeInfo["DBRType"] != "DBR_SCALAR_SHORT" || r.NoTypeInfo != nil || r.Details < 10 || r.Stores["raw"] == "" {
-		t.Errorf("the PV is %v, %d details, stores %v; an unknown one is %v", r.TypeInfo, r.Details, r.Stores, r.NoTypeInfo)
+		t.Errorf("the PV has the type info %v, %d details and the stores %v; an unknown PV has %v",
+			r.TypeInfo, r.Details, r.Stores, r.NoTypeInfo)
 	}
 	if r.Pause != 403 || !strings.Contains(r.Change["validation"], "ArchiveGroup test/group") {
-		t.Errorf("a change gives %d %v", r.Pause, r.Change)
+		t.Errorf("pausing a PV returns status %d to aapy, and %v to pyarchappl", r.Pause, r.Change)
 	}
 	if len(r.NeverConnected)+len(r.Disconnected) > 0 || len(r.Policies) != 1 {
 		t.Errorf("never connected are %v, disconnected %v; groups are %v", r.NeverConnected, r.Disconnected, r.Policies)

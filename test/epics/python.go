@@ -22,8 +22,8 @@ const runTimeout = 3 * time.Minute
 // instead of the one that hack/venv.sh installs.
 const PythonVariable = "VARVE_EPICS_PYTHON"
 
-// Each environment is created once per process: python for IOCs and their clients, clients for
-// clients of the Archiver Appliance.
+// These functions look for an environment once per process, and create it if it is missing. python has
+// IOCs and their clients, and clients has the clients of the Archiver Appliance.
 var (
 	python  = sync.OnceValues(func() (string, error) { return environment("epics") })
 	clients = sync.OnceValues(func() (string, error) { return environment("clients") })

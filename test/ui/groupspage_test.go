@@ -7,7 +7,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestGroupsPage checks the list of groups, a group, and a group without PVs.
+// TestGroupsPage checks the list of groups, the page of a group with and without PVs, and the errors for an
+// unknown group and for a refused request.
 func TestGroupsPage(t *testing.T) {
 	a, k := newOverview(t)
 	p := open(t, a.server.URL+"/groups")
@@ -38,7 +39,7 @@ func TestGroupsPage(t *testing.T) {
 	p.text(`[data-group="lab/idle"]`, "no PVs")
 }
 
-// TestGroupForm writes a manifest by the form, with errors at the fields that are wrong.
+// TestGroupForm writes a manifest with the form, and checks that each wrong field shows its error.
 func TestGroupForm(t *testing.T) {
 	a, k := newOverview(t)
 	p := open(t, a.server.URL+"/groups?form=new")

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrTruncated means that a payload is smaller than its type and count require.
-var ErrTruncated = errors.New("the payload is smaller than its value")
+var ErrTruncated = errors.New("the payload is smaller than its type and count require")
 
 // DecodeTime decodes the payload of a value of type t into s. t must be in TIME form. array
 // reports whether the channel is an array. The value of an array may also have one element or
@@ -40,7 +40,7 @@ func DecodeTime(s *sample.Sample, t DBR, count uint32, array bool, payload, scra
 // decodeScalar decodes the first element of value. A scalar cannot be empty.
 func decodeScalar(s *sample.Sample, native DBR, count uint32, value []byte) error {
 	need := native.ElemSize()
-	if native == String { // servers may omit the bytes after its NUL
+	if native == String { // servers may omit the bytes after the NUL of a string
 		need = 0
 	}
 	if count == 0 || len(value) < need {

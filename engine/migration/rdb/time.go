@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// timeColumn says how the columns smpl_time and nanosecs of a table hold a time. The first has full seconds,
-// or also a fraction, and the second has the nanoseconds of the second.
+// timeColumn says how the columns smpl_time and nanosecs of a table hold a time. smpl_time has full seconds,
+// with or without a fraction. nanosecs has the nanoseconds after the full second.
 type timeColumn struct {
 	zone    *time.Location // of local times; nil if the column has a zone
 	rounded bool           // full seconds were rounded, not cut off
-	// fractions is true if the last row that shows it was not cut off: it had a fraction. A full second may
-	// then have been rounded up by less than a microsecond.
+	// fractions says whether smpl_time has fractions of a second. Each row that shows this sets fractions
+	// again: see at. If fractions is true, a full second may have been rounded up by less than a
+	// microsecond.
 	fractions bool
 }
 
@@ -26,8 +27,8 @@ func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(k.stamp, o.stamp), cmp.Compare(k.nanos, o.nanos))
 }
 
-// key returns the key of a row. A time that a local clock shows twice, because it is set back in autumn, is
-// an error.
+// key returns the key of a row. A local time is an error if clocks skip it in spring, or show it twice in
+// autumn.
 func (c *timeColumn) key(t time.Time, nanos int64) (key, error) {
 	if c.zone != nil {
 		var err error
@@ -44,7 +45,8 @@ func (c *timeColumn) key(t time.Time, nanos int64) (key, error) {
 	return key{t.UnixNano(), nanos}, nil
 }
 
-// at returns the time of a row in ns since 1970.
+// at returns the time of a row in ns since 1970. It also sets fractions if the row shows whether smpl_time has
+// fractions, so it must be called in the order of the rows. It fails if the two columns contradict each other.
 func (c *timeColumn) at(k key) (int64, error) {
 	seconds, fraction := k.stamp/1e9, k.stamp%1e9
 	if fraction != 0 || k.nanos >= 500 && k.nanos < 1e9-500 {
@@ -55,7 +57,8 @@ func (c *timeColumn) at(k key) (int64, error) {
 		if c.rounded && k.nanos >= 5e8 || c.fractions && k.nanos >= 1e9-500 {
 			seconds--
 		}
-	// The fraction is that of the sample, with fewer digits. Either of them may be in the next second.
+	// The fraction is that of the sample, with fewer digits. Either smpl_time or nanosecs may have been
+	// rounded into the next second.
 	case fraction-k.nanos > 5e8:
 		seconds++
 	case k.nanos-fraction > 5e8:
@@ -63,19 +66,19 @@ func (c *timeColumn) at(k key) (int64, error) {
 	}
 	at := seconds*1e9 + k.nanos
 	if off := at - k.stamp; fraction != 0 && (off > 1e6 || off < -1e6) {
-		return 0, fmt.Errorf("smpl_time has the fraction .%09d of a second, and nanosecs is %d", fraction, k.nanos)
+		return 0, fmt.Errorf("smpl_time has the fraction .%09d of a second, but nanosecs is %d", fraction, k.nanos)
 	}
 	return at, nil
 }
 
-// inZone returns the time at which clocks in a zone show what t shows in UTC.
+// inZone returns the time at which clocks in a zone show the date and the time of day that t has in UTC.
 func inZone(t time.Time, zone *time.Location) (time.Time, error) {
 	t = t.UTC()
 	out := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
 	if shown(out) != shown(t) {
 		return out, fmt.Errorf("smpl_time is %s, which clocks in %s have skipped", shown(t), zone)
 	}
-	// Clocks are set by at most three hours (Antarctica/Troll: two).
+	// Clocks are set back by at most three hours. For example, Antarctica/Troll sets them back by two.
 	for _, by := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour, 3 * time.Hour} {
 		if shown(out.Add(by)) == shown(out) || shown(out.Add(-by)) == shown(out) {
 			return out, fmt.Errorf("smpl_time is %s, which clocks in %s have shown twice", shown(t), zone)

@@ -34,27 +34,28 @@ func newMark(m *store.PVMark) mark {
 	return out
 }
 
-// samples answers the samples and marks of a PV in a range. The answer begins with the last
-// sample before the range:
+// samples serves the samples and the marks of PVs in a range. The answer for one PV begins with the
+// last sample before the range:
 //
 //	{"pv":…, "metadata":{…}, "completeUntil":…,
 //	 "runs":[{"type":"float64","samples":[{"time":…,"value":…,"severity":…,"status":…}, …]}, …],
 //	 "marks":[…],
 //	 "noData":{"cause":…,"since":…,"text":…}}
 //
-// The answer has completeUntil only if it lacks samples that were received after that time. Samples
-// in damaged blocks are left out, and marks has them even if they are earlier than the range: the
-// last sample before the range may be one of them.
+// The answer has completeUntil only if it lacks samples that were received after that time. It leaves
+// out samples in damaged blocks, and lists them in the field marks. Such a mark may be earlier than the
+// range, because the last sample before the range may be in a damaged block.
 //
 // noData is present only if the PV has no data at the end of the range.
 //
-// If the parameter points is present, samples answers about that many bins instead. All bins
-// have one width, in seconds:
+// If the parameter points is present, the answer has about that many bins instead of samples. All
+// bins have the same width, in seconds:
 //
 //	{"pv":…, "metadata":{…}, "width":…, "points":[…], "marks":[…]}
 //
-// The answer for several PVs is {"pvs":[…]}, with the same for each PV. The parameters align, where and
-// format have other answers: see aligned, filtered and writeLong.
+// The answer for several PVs is {"pvs":[…]}, with one such object for each PV. With the parameter align,
+// fill or where, or in another format than JSON, the answer has another form: see aligned, filtered and
+// writeLong.
 func (h *Handler) samples(ctx context.Context, q *openapi.Query) (reading, error) {
 	switch {
 	case q.Has("align"), q.Has("fill"):
@@ -70,7 +71,9 @@ func (h *Handler) samples(ctx context.Context, q *openapi.Query) (reading, error
 	case s.format == table.JSON:
 		return reading{s.format, func(ctx context.Context, b *body) error { return h.writeSamples(ctx, b, &s, n) }}, nil
 	case n > 0:
-		return reading{}, badRequest{fmt.Errorf("parameter points: an answer in the format %s has samples; for bins of several PVs, use align=1m&fill=mean", s.format)}
+		return reading{}, badRequest{fmt.Errorf(
+			"parameter points: an answer in the format %s has samples; for bins, use format=json or align=1m&fill=mean",
+			s.format)}
 	}
 	return reading{s.format, func(ctx context.Context, b *body) error { return h.writeLong(ctx, b, &s) }}, nil
 }
@@ -114,8 +117,9 @@ func (h *Handler) onePV(ctx context.Context, b *body, pv string, from, to int64,
 	return h.writeMarks(ctx, b, pv, from, to, n == 0 && !b.some)
 }
 
-// writeMarks writes the marks of a PV in a range, those of samples that the answer leaves out, and
-// why the PV has no data at its end. empty means that the range has no samples.
+// writeMarks writes the marks of a PV in a range, and the marks of samples that the answer leaves out.
+// If the PV has no data at the end of the range, it also writes the reason. empty means that the range
+// has no samples.
 func (h *Handler) writeMarks(ctx context.Context, b *body, pv string, from, to int64, empty bool) error {
 	if err := b.marks(b.lost.Merge(pv, h.Reader.Marks(ctx, pv, from, to))); err != nil {
 		return err
@@ -131,7 +135,7 @@ type content struct {
 	write         func() error
 }
 
-// content opens a PV. If n is not 0, the content is about n points.
+// content begins to read a PV. The content is samples if n is 0, and about n points otherwise.
 func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int64, n int) (content, error) {
 	if n == 0 {
 		s, err := h.Reader.Read(ctx, pv, from, to, query.Options{Lost: &b.lost})
@@ -154,7 +158,7 @@ func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int6
 	}}, nil
 }
 
-// marks answers the marks of a PV in a range.
+// marks serves the marks of a PV in a range.
 func (h *Handler) marks(_ context.Context, q *openapi.Query) (reading, error) {
 	pv := q.Get("pv")
 	from, to, err := rangeOf(q)

@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/engine/serve/request"
 )
 
-// base is the path below which the API is. Prometheus' own paths follow it.
+// base is the beginning of all paths of the API. The paths of Prometheus, such as /api/v1/query, follow it.
 const base = "/prometheus"
 
 // Handler serves the API. The caller sets its fields before use.
@@ -31,8 +31,8 @@ type Handler struct {
 type call struct {
 	path string
 	post bool // the call also takes its parameters in a form
-	// parameters are those that the call uses, and ignored those that clients send and that change nothing
-	// here: Prometheus, too, may list metrics that have no samples in the range.
+	// parameters are the parameters that the call accepts. Calls that list metrics ignore start and end:
+	// Prometheus, too, may list metrics that have no samples in the range.
 	parameters request.Known
 	serve      func(h *Handler, w http.ResponseWriter, r *http.Request, q url.Values) error
 }
@@ -57,7 +57,8 @@ func (h *Handler) Register(mux *http.ServeMux) {
 		}
 	}
 	mux.HandleFunc(base+"/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, http.StatusNotFound, "not_found", r.Method+" "+r.URL.Path+" is not a call of Prometheus that the archive answers")
+		writeError(w, http.StatusNotFound, "not_found",
+			r.Method+" "+r.URL.Path+" is not a call of the Prometheus API that the archive supports")
 	})
 }
 
@@ -82,7 +83,7 @@ func (h *Handler) handler(c *call) http.HandlerFunc {
 	}
 }
 
-// badData is an error in a parameter, and notExecuted one about a query that cannot be answered.
+// badData is the error of a wrong parameter. notExecuted is the error of a query that cannot be answered.
 type (
 	badData     struct{ error }
 	notExecuted struct{ error }
@@ -121,7 +122,7 @@ func writeError(w http.ResponseWriter, code int, kind, text string) {
 	writeJSON(w, code, map[string]string{"status": "error", "errorType": kind, "error": text})
 }
 
-// writeData answers data, with warnings.
+// writeData writes an answer with data and warnings.
 func writeData(w http.ResponseWriter, data any, warnings ...string) {
 	writeJSON(w, http.StatusOK, struct {
 		Status   string   `json:"status"`

@@ -17,8 +17,9 @@ func at(now time.Time) *Store {
 	return &Store{cfg: cql.Config{Now: func() time.Time { return now }}, shortestTTL: shortestTTL, outlive: schema.Outlive}
 }
 
-// TestTTL checks that the TTL of a row ends when its bucket expires. The TTL is never 0, which
-// means forever, and never longer than Cassandra accepts.
+// TestTTL checks that the TTL of a row ends when its bucket expires, or in an hour if that is
+// later. The TTL is 0, which means forever, only if the bucket never expires. It is never longer
+// than Cassandra accepts.
 func TestTTL(t *testing.T) {
 	s := at(noon)
 	const day = 24 * 3600
@@ -47,8 +48,8 @@ func TestTTL(t *testing.T) {
 	}
 }
 
-// TestTTLHeedsTheEarliestTime checks that a row lives for its retention by the clock of this
-// machine, by the clocks of the nodes and by the evidence about the clock.
+// TestTTLHeedsTheEarliestTime checks that the TTL of a row is counted from the earliest of three
+// times: the clock of this machine, the clocks of the nodes, and the evidence about the clock.
 func TestTTLHeedsTheEarliestTime(t *testing.T) {
 	b := store.Day.Of(noon.UnixNano()).In(store.Keep90d)
 	want := int(24*time.Hour/time.Second)/2 + 90*24*3600
@@ -69,13 +70,13 @@ func TestTTLHeedsTheEarliestTime(t *testing.T) {
 	} {
 		s.shortestTTL, s.outlive = shortestTTL, schema.Outlive
 		if ttl := s.ttl(b.Expires()); ttl != want {
-			t.Errorf("by %s a row lives for %d s, want %d", name, ttl, want)
+			t.Errorf("the earliest time is that of %s: a row lives for %d s, want %d", name, ttl, want)
 		}
 	}
 }
 
-// TestReachGrowsInPowersOfTwo checks that the reach of a bucket is at least the length of the
-// longest block, and less than twice that length.
+// TestReachGrowsInPowersOfTwo checks that the reach of a bucket, which the store keeps as a power
+// of two, is at least the length of the longest block, and less than twice that length.
 func TestReachGrowsInPowersOfTwo(t *testing.T) {
 	for _, reach := range []int64{1, 2, 3, 4, 5, 1000, 1024, 1025, 1 << 40, 1<<40 + 1, 1 << 62, 1<<62 + 1, math.MaxInt64} {
 		if got := exp2(log2(reach)); got < reach || got/2 >= reach {
@@ -92,8 +93,8 @@ func TestPartsOfRollups(t *testing.T) {
 	}
 }
 
-// TestPartsOfStarts checks which partitions Delete reads: each partition that the starts
-// allow, once, without expired ones.
+// TestPartsOfStarts checks which partitions of rollups Delete reads. It reads each partition that
+// may have tiles, given Starts in the directory entry, once. It skips partitions that have expired.
 func TestPartsOfStarts(t *testing.T) {
 	s := at(noon)
 	forever, year := store.LevelOf(time.Minute, store.Forever), store.LevelOf(time.Minute, store.Keep1y)
@@ -119,13 +120,13 @@ func TestPartsOfStarts(t *testing.T) {
 	}
 	one := parts(forever, start(-3))
 	if two := parts(forever, start(-3), start(-3).Next(), store.Hour.Of(noon.AddDate(-3, 0, 0).UnixNano()).In(store.Keep1d)); two < one || two > one+1 {
-		t.Errorf("one start returns %d partitions, and two starts in the same span return %d", one, two)
+		t.Errorf("partsOf returns %d partitions for one start, and %d for three starts in the same year", one, two)
 	}
 	if n := parts(year, start(-3)); n != 0 {
-		t.Errorf("expired starts return %d partitions", n)
+		t.Errorf("partsOf returns %d partitions for an expired start", n)
 	}
 	if n := parts(year, start(-3), start(-1), start(0)); n == 0 {
-		t.Error("starts that have not expired return no partitions")
+		t.Error("partsOf returns no partitions although two of three starts have not expired")
 	}
 }
 

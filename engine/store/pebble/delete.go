@@ -23,8 +23,8 @@ func (s *Store) Delete(ctx context.Context, pv string) error {
 	})
 }
 
-// DropBucket implements store.Store. A lock prevents writes of blocks between the read of
-// their write times and their deletion.
+// DropBucket implements store.Store. While it reads the write times of blocks and deletes the
+// old blocks, a lock keeps other blocks from being written.
 func (s *Store) DropBucket(ctx context.Context, pv string, bucket store.Bucket, before int64) (bytes int64, err error) {
 	s.dropping.Lock()
 	defer s.dropping.Unlock()
@@ -59,7 +59,7 @@ func (s *Store) DropBucket(ctx context.Context, pv string, bucket store.Bucket, 
 	})
 }
 
-// blobSize returns the bytes of a block's blob.
+// blobSize returns the size of a block's blob in bytes.
 func (s *Store) blobSize(k *store.BlockKey) (int64, error) {
 	v, closer, err := s.db.Get(blockKey(tableBlob, k))
 	if err != nil {
