@@ -36,8 +36,9 @@ func (s *pvSelection) matcher() (request.Matcher, error) {
 	return func(pv string) bool { return pattern(pv) && listed(pv) }, nil
 }
 
-// missing returns the lines of the file that match none of the PVs of a source. pvs are these PVs, sorted.
-// missing leaves out names that do not match the pattern.
+// missing returns the lines of the file that match none of the PVs of a source, each once. pvs are these PVs,
+// sorted. missing leaves out what the pattern may exclude: names that do not match it and, if it is not *, lines
+// that are patterns themselves.
 func (s *pvSelection) missing(pvs []string) (out []string) {
 	pattern := request.Glob(s.pattern)
 	for _, line := range s.lines {
@@ -48,10 +49,11 @@ func (s *pvSelection) missing(pvs []string) (out []string) {
 			}
 			continue
 		}
-		if !slices.ContainsFunc(pvs, request.Glob(line)) {
+		if s.pattern == "*" && !slices.ContainsFunc(pvs, request.Glob(line)) {
 			out = append(out, line)
 		}
 	}
+	slices.Sort(out)
 	return slices.Compact(out)
 }
 

@@ -187,6 +187,18 @@ func TestShardRestsAfterAMove(t *testing.T) {
 	}
 }
 
+// If no single move helps, two engines exchange shards, even if every shard of the second engine weighs nearly
+// as much as those of the first.
+func TestEnginesExchangeShards(t *testing.T) {
+	s := newStory("a b", "a:C:Capturing", "a:C:Capturing", "b:C:Capturing")
+	for i, weight := range []float64{10, 10, 8} {
+		s.in.Shards[i].Weight = weight
+	}
+	got := s.pass(0)
+	s.want(t, 0, got, "a:C b:C")
+	s.want(t, 2, got, "b:C a:C")
+}
+
 // The two engines of a redundant shard are on different nodes and in different zones. Only
 // one of them is replaced at a time, and the other continues to capture.
 func TestTwoEngines(t *testing.T) {

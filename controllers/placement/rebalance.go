@@ -277,7 +277,7 @@ func (p *plan) exchange(from *engine, to []*engine, movable map[*engine][]piece)
 			if !p.canTake(a, from, t) {
 				continue
 			}
-			for i := firstAbove(movable[t], a.weight-wanted*2/3) - 1; i >= 0 && i < len(movable[t]); i++ {
+			for i := max(firstAbove(movable[t], a.weight-wanted*2/3)-1, 0); i < len(movable[t]); i++ {
 				b := movable[t][i]
 				gain := a.weight - b.weight
 				if gain < wanted/4 {

@@ -47,7 +47,7 @@ func (s *Store) DropBucket(ctx context.Context, pv string, bucket store.Bucket, 
 	if len(old) == 0 {
 		return 0, nil
 	}
-	return bytes, s.commit(ctx, "deletion", func(b *pebble.Batch) error {
+	err = s.commit(ctx, "deletion", func(b *pebble.Batch) error {
 		if all {
 			return dropBucket(b, pv, bucket)
 		}
@@ -57,6 +57,10 @@ func (s *Store) DropBucket(ctx context.Context, pv string, bucket store.Bucket, 
 		}
 		return errors.Join(errs...)
 	})
+	if err != nil {
+		return 0, err
+	}
+	return bytes, nil
 }
 
 // blobSize returns the size of a block's blob in bytes.
