@@ -9,8 +9,7 @@ COPY . .
 ARG TARGETOS
 ARG TARGETARCH
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags='-s -w' -o /root-fs/varve ./cmd/varve
-RUN mkdir -p /root-fs/etc/ssl/certs && mkdir -m 1777 /root-fs/tmp && \
-    cp /etc/ssl/certs/ca-certificates.crt /root-fs/etc/ssl/certs/ && \
+RUN mkdir -p /root-fs/etc && mkdir -m 1777 /root-fs/tmp && \
     printf '%s\n' root:x:0:0:root:/:/sbin/nologin nonroot:x:65532:65532:nonroot:/:/sbin/nologin >/root-fs/etc/passwd
 
 FROM scratch

@@ -89,6 +89,28 @@ image: ## Build the container image IMG, and save it in bin/varve-image.tar.
 	@echo "  ctr -n k8s.io images import $(IMAGE_FILE)         a node with containerd"
 	@echo "  docker load -i $(IMAGE_FILE)                      Docker; then tag and push it"
 
+# A release contains only what is in a commit. `make release-sign` needs KEY, a private key of
+# `cosign generate-key-pair`, and its password in COSIGN_PASSWORD; `make release-verify` the public key.
+RELEASE = $(BIN)/release/$(VERSION)
+
+.PHONY: release
+release: ## Build a release into bin/release/VERSION: programs, image, charts, SBOMs; VERSION=v1.2.3.
+	@test -z "$$(git status --porcelain)" || { echo "release: commit or remove these files first:"; git status --short; exit 1; }
+	$(GO) run ./hack/release build -version "$(VERSION)" -revision "$(REVISION)" -time "$$(git log -1 --format=%ct)" \
+	  -cyclonedx-gomod "$$(hack/tools.sh cyclonedx-gomod)" -helm "$$(hack/tools.sh helm)" $(RELEASE)
+
+.PHONY: release-sign
+release-sign: ## Sign the release VERSION with cosign; KEY=cosign.key.
+	$(GO) run ./hack/release sign -cosign "$$(hack/tools.sh cosign)" -key "$(KEY)" $(BUILDER:%=-builder %) $(RELEASE)
+
+.PHONY: release-verify
+release-verify: ## Check sums, signatures, SBOMs and provenance of the release VERSION; KEY=cosign.pub.
+	$(GO) run ./hack/release verify -cosign "$$(hack/tools.sh cosign)" -key "$(KEY)" $(RELEASE)
+
+.PHONY: release-push
+release-push: ## Copy the release VERSION to a registry; TO=registry.example.org/controls.
+	$(GO) run ./hack/release push -to "$(TO)" $(RELEASE)
+
 .PHONY: generate
 generate: ## Generate the DeepCopy methods of the API types, the methods of store.Pending, and openapi.json.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...

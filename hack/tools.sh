@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Installs a pinned Go tool once, and prints the path of its binary.
 #
+#   hack/tools.sh actionlint        checks .github/workflows
 #   hack/tools.sh controller-gen
+#   hack/tools.sh cosign            signs releases
+#   hack/tools.sh cyclonedx-gomod   lists what a program is built from
 #   hack/tools.sh golangci-lint     with kube-api-linter, from hack/linter
 #   hack/tools.sh helm
 #   hack/tools.sh vale              checks words, by .vale.ini
@@ -11,13 +14,16 @@
 # older Go rejects newer code. Several callers can run at the same time.
 set -euo pipefail
 
-usage() { echo "usage: ${0##*/} controller-gen|golangci-lint|helm|vale" >&2; exit 2; }
+usage() { echo "usage: ${0##*/} actionlint|controller-gen|cosign|cyclonedx-gomod|golangci-lint|helm|vale" >&2; exit 2; }
 [[ $# -eq 1 ]] || usage
 
 linter=$(dirname "$(readlink -f "$0")")/linter # a module of its own
 
 case $1 in
+  actionlint)     version=v1.7.12 package=github.com/rhysd/actionlint/cmd/actionlint ;;
   controller-gen) version=v0.21.0 package=sigs.k8s.io/controller-tools/cmd/controller-gen ;;
+  cosign)         version=v2.6.5 package=github.com/sigstore/cosign/v2/cmd/cosign ;;
+  cyclonedx-gomod) version=v1.10.0 package=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod ;;
   golangci-lint)  version=$(cat "$linter"/{go.mod,go.sum,main.go} | sha256sum | cut -c1-12) ;;
   helm)           version=v3.22.0 package=helm.sh/helm/v3/cmd/helm ;;
   vale)           version=v3.19.0 package=github.com/errata-ai/vale/v3/cmd/vale cgo=1 ;; # it parses Go in C

@@ -20,8 +20,14 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version returns the version of the module, or the commit that it was built from.
+// release is the version of a release, such as v1.2.3, which hack/release sets.
+var release string
+
+// version returns the version of the release or the module, or the commit that it was built from.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

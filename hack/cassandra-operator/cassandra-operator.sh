@@ -46,7 +46,7 @@ cassandra_version() { sed -n 's/^version=//p' "$root/hack/cassandra/cassandra.sh
 # everything that determines the images.
 build() {
   local sources key
-  sources=$(cd "$root" && find hack/cassandra hack/cassandra-operator hack/image -type f ! -name '*_test.go' | sort)
+  sources=$(cd "$root" && find hack/cassandra hack/cassandra-operator hack/image hack/oci -type f ! -name '*_test.go' | sort)
   command -v jlink >/dev/null || die "jlink is not on PATH; install a JDK, 17 or newer"
   key=$({ (cd "$root" && xargs cat <<<"$sources"); jlink --version; go env GOVERSION GOOS GOARCH; } | sha256sum | cut -c1-12)
   images=$cache/cassandra-operator-$key

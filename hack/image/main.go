@@ -1,21 +1,29 @@
 // Command image writes a container image without a daemon and without a registry:
 //
-//	files ──▶ layer (tar) ──▶ config, manifest ──▶ docker-archive (tar)
-//	          layer.go        archive.go, with go-containerregistry
+//	files ──▶ image ──▶ docker-archive (tar)
+//	          hack/oci
 //
 // `docker load`, `ctr images import` and `kind load image-archive` read the archive. Equal files
-// and flags give equal bytes. The command writes the layer itself, because crane.Layer of
-// go-containerregistry supports neither file modes nor symbolic links.
+// and flags give equal bytes.
 //
 //	go run ./hack/image -o bin/varve-image.tar -tag localhost/varve:v1 -entrypoint /varve -add bin/varve:/varve
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
 	"runtime"
 	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"varve.dev/varve/hack/oci"
 )
 
 func main() {
@@ -30,19 +38,19 @@ func run(args []string) error {
 	var (
 		flags  = flag.NewFlagSet("image", flag.ContinueOnError)
 		output = flags.String("o", "", "file to write")
-		image  = image{labels: map[string]string{}}
-		added  []source
+		tag    = flags.String("tag", "", "name of the image: NAME:TAG")
+		config = oci.Config{Labels: map[string]string{}}
+		added  []oci.Source
 	)
-	flags.StringVar(&image.tag, "tag", "", "name of the image: NAME:TAG")
-	flags.StringVar(&image.arch, "arch", runtime.GOARCH, "architecture of the image, as in GOARCH")
-	flags.StringVar(&image.user, "user", "65532", "user ID that the program runs as")
-	flags.StringVar(&image.entrypoint, "entrypoint", "", "path of the program that the container runs")
+	flags.StringVar(&config.Arch, "arch", runtime.GOARCH, "architecture of the image, as in GOARCH")
+	flags.StringVar(&config.User, "user", "65532", "user ID that the program runs as")
+	flags.StringVar(&config.Entrypoint, "entrypoint", "", "path of the program that the container runs")
 	flags.Func("label", "label `KEY=VALUE` of the image; can be repeated", func(s string) error {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok {
 			return fmt.Errorf("%q is not KEY=VALUE", s)
 		}
-		image.labels[key] = value
+		config.Labels[key] = value
 		return nil
 	})
 	flags.Func("add", "`SOURCE:PATH`: a file or folder, and its path in the image; can be repeated", func(s string) error {
@@ -50,7 +58,7 @@ func run(args []string) error {
 		if !ok || !strings.HasPrefix(to, "/") {
 			return fmt.Errorf("%q is not SOURCE:/PATH", s)
 		}
-		added = append(added, source{from: from, to: to})
+		added = append(added, oci.Source{From: from, To: to})
 		return nil
 	})
 	if err := flags.Parse(args); err != nil {
@@ -59,18 +67,36 @@ func run(args []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected arguments: %s", strings.Join(flags.Args(), " "))
 	}
-	if *output == "" || image.tag == "" {
+	if *output == "" || *tag == "" {
 		return fmt.Errorf("-o and -tag are required")
 	}
-	layer, err := newLayer(added)
+	layer, err := oci.Layer(added)
 	if err != nil {
 		return err
 	}
-	archive, err := image.archive(layer)
+	data, err := archive(*tag, layer, config)
 	if err != nil {
 		return err
 	}
-	return writeFile(*output, archive)
+	return writeFile(*output, data)
+}
+
+// archive returns an image with one layer as a docker-archive. The layer is not compressed: the archive
+// is loaded on the machine that built it.
+func archive(tag string, layer []byte, c oci.Config) ([]byte, error) {
+	ref, err := name.NewTag(tag)
+	if err != nil {
+		return nil, fmt.Errorf("reading -tag: %w", err)
+	}
+	img, err := oci.Image(empty.Image, static.NewLayer(layer, types.DockerUncompressedLayer), c)
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	if err := tarball.Write(ref, img, &buf); err != nil {
+		return nil, fmt.Errorf("writing the archive: %w", err)
+	}
+	return buf.Bytes(), nil
 }
 
 // writeFile writes to a temporary file and renames it, so that name is never incomplete.

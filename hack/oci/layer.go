@@ -1,4 +1,11 @@
-package main
+// Package oci makes container images from files, without a daemon and without a registry:
+//
+//	files ──▶ layer (tar) ──▶ config, manifest ──▶ image
+//	          layer.go        image.go, with go-containerregistry
+//
+// Equal files and settings give equal bytes. The package writes the layer itself, because crane.Layer
+// of go-containerregistry supports neither file modes nor symbolic links.
+package oci
 
 import (
 	"archive/tar"
@@ -11,19 +18,11 @@ import (
 	"strings"
 )
 
-// source is a file or folder of this machine, and its path in the image.
-type source struct{ from, to string }
+// A Source is a file or folder of this machine, and its absolute path in the image.
+type Source struct{ From, To string }
 
 // passwd defines the users that programs may look up.
 const passwd = "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"
-
-// authorities are the files in which Linux distributions keep the certificates that they
-// trust. The image gets the first that exists.
-var authorities = []string{
-	"/etc/ssl/certs/ca-certificates.crt",
-	"/etc/pki/tls/certs/ca-bundle.crt",
-	"/etc/ssl/cert.pem",
-}
 
 // layer writes the only layer of an image. All files belong to root and have a time of 1970,
 // so that equal files give equal bytes.
@@ -32,8 +31,9 @@ type layer struct {
 	folders map[string]bool // those already written
 }
 
-// newLayer returns the tar of a layer: files that every program may need, then the sources.
-func newLayer(sources []source) ([]byte, error) {
+// Layer returns the tar of a layer: /tmp and the users, then the sources. A file of a source replaces
+// nothing: two sources must not hold the same file.
+func Layer(sources []Source) ([]byte, error) {
 	var buf bytes.Buffer
 	l := &layer{tar: tar.NewWriter(&buf), folders: map[string]bool{}}
 	if err := l.addBase(); err != nil {
@@ -41,7 +41,7 @@ func newLayer(sources []source) ([]byte, error) {
 	}
 	for _, s := range sources {
 		if err := l.add(s); err != nil {
-			return nil, fmt.Errorf("adding %s: %w", s.from, err)
+			return nil, fmt.Errorf("adding %s: %w", s.From, err)
 		}
 	}
 	if err := l.tar.Close(); err != nil {
@@ -50,29 +50,22 @@ func newLayer(sources []source) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// addBase writes /tmp, the users and the certificates of authorities.
+// addBase writes /tmp and the users. Images hold no certificates of authorities: Varve has its own
+// (cmd/varve/roots.go), so an image does not depend on the machine that builds it.
 func (l *layer) addBase() error {
 	if err := l.folder("/tmp", 0o1777); err != nil {
 		return err
 	}
-	if err := l.file("/etc/passwd", 0o644, []byte(passwd)); err != nil {
-		return err
-	}
-	for _, name := range authorities {
-		if data, err := os.ReadFile(name); err == nil {
-			return l.file("/etc/ssl/certs/ca-certificates.crt", 0o644, data)
-		}
-	}
-	return nil
+	return l.file("/etc/passwd", 0o644, []byte(passwd))
 }
 
 // add writes a file, or everything in a folder in the order of names.
-func (l *layer) add(s source) error {
-	return filepath.WalkDir(s.from, func(name string, entry fs.DirEntry, err error) error {
+func (l *layer) add(s Source) error {
+	return filepath.WalkDir(s.From, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(s.from, name)
+		rel, err := filepath.Rel(s.From, name)
 		if err != nil {
 			return err
 		}
@@ -80,7 +73,7 @@ func (l *layer) add(s source) error {
 		if err != nil {
 			return err
 		}
-		to := path.Join(s.to, filepath.ToSlash(rel))
+		to := path.Join(s.To, filepath.ToSlash(rel))
 		switch {
 		case info.IsDir():
 			return l.folder(to, 0o755)
