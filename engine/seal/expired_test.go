@@ -11,6 +11,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -119,6 +120,38 @@ func TestExpiredRowsAreMarked(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTheMarkOfExpiredRowsBoundsAWriterWithoutAClock checks that the mark covers all samples of expired rows,
+// although the writer knew nothing of its clock: its rows have the earliest time that they may have.
+func TestTheMarkOfExpiredRowsBoundsAWriterWithoutAClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1)
+		m.st.ttl = 24 * time.Hour
+		m.now = func() clock.Instant {
+			at := clock.At(time.Now().UnixNano())
+			at.Begin, at.End = at.Now-int64(clock.Widest), at.Now+int64(clock.Widest)
+			at.Monotonic, at.Guess = time.Duration(at.Now), true
+			return at
+		}
+		first := m.launch()
+		m.now = nil
+		for range 2 {
+			time.Sleep(2 * time.Minute)
+			m.putRow(first, 10, "A")
+		}
+		first.end()
+		w := first.shardJournal.Writer()
+		m.expireRows(w, func(at store.Position) bool { return at.N() < 2 })
+		second := m.launch()
+		losses := second.collectLosses()
+		m.lead(second)
+		m.checkpoint(second)
+		lost := m.all["A"][:10]
+		if len(*losses) != 1 || (*losses)[0].Time > lost[0].Time || (*losses)[0].End < lost[9].Time {
+			t.Errorf("the losses are %+v, want one from %d to %d", *losses, lost[0].Time, lost[9].Time)
+		}
+	})
 }
 
 // TestUnsealedRowsAreKept checks that no row expires while no blocks can be written for longer than
