@@ -154,6 +154,50 @@ func TestTheMarkOfExpiredRowsBoundsAWriterWithoutAClock(t *testing.T) {
 	})
 }
 
+// TestExpiredRowsOfADeadWriterCountOnce checks that rows that expired are counted and marked once, although the
+// death of their writer cannot be marked at first.
+func TestExpiredRowsOfADeadWriterCountOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rows = 3
+		m := newSimulation(t, 1)
+		m.st.ttl = 24 * time.Hour
+		first := m.launch()
+		for range rows {
+			m.putRow(first, 10, "A")
+			time.Sleep(2 * time.Minute)
+		}
+		first.end()
+		w := first.shardJournal.Writer()
+		m.expireRows(w, func(store.Position) bool { return true })
+		_ = m.st.with(func() {
+			c := m.st.claims[w]
+			c.Closed = false
+			m.st.claims[w] = c
+		})
+		second := m.launch()
+		tries := 0
+		second.shard.cfg.Died = func(context.Context, int, int64, int64) error {
+			if tries++; tries < 3 {
+				return errors.New("the list of PVs that left cannot be read")
+			}
+			return nil
+		}
+		losses := second.collectLosses()
+		m.lead(second)
+		for range 5 {
+			_, _ = second.shard.adopt(t.Context(), true)
+			time.Sleep(20 * time.Second)
+		}
+		var got dto.Metric
+		if err := second.shard.cfg.Metrics.ExpiredRows.Write(&got); err != nil {
+			t.Fatal(err)
+		}
+		if n := got.GetCounter().GetValue(); n != rows || len(*losses) != 1 || tries != 3 {
+			t.Errorf("%v rows are counted, and the losses are %+v, after %d attempts to mark the death", n, *losses, tries)
+		}
+	})
+}
+
 // TestUnsealedRowsAreKept checks that no row expires while no blocks can be written for longer than
 // the journal keeps rows, and that the lag is known. The rows are those of the leader and of a
 // writer that has ended.
