@@ -110,8 +110,8 @@ type Reader struct {
 	Visible func(ctx context.Context, pv string) bool
 	// Shards is the number of shards of the archive.
 	Shards int
-	// Now returns the current time in ns since 1970, which decides whether a bucket has
-	// expired. If it is nil, the reader uses time.Now.
+	// Now returns the current time in ns since 1970, by the clocks of the store. It decides whether a
+	// bucket has expired, and whether a writer is behind. If it is nil, the reader uses time.Now.
 	Now func() int64
 }
 
