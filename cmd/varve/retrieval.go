@@ -122,7 +122,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 		p.clock.Use(st)
 	}
 	p.routing = routing.New(routing.Config{
-		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Log: o.log,
+		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Now: p.clock.Now, Log: o.log,
 	})
 	p.groups = groups.New(api, o.namespace, o.archiver)
 	cfg := &serve.Config{
