@@ -56,6 +56,8 @@ type Engine interface {
 type Channels interface {
 	Statuses() iter.Seq[capture.Status]
 	Shard(pv string) (shard int, captured bool)
+	// Problems says why searches for captured channels may not reach all servers.
+	Problems() []string
 }
 
 // Config configures an Agent.

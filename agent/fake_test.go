@@ -160,6 +160,8 @@ func (f *fakeEngine) Damaged() seal.Found { return f.damaged }
 
 func (f *fakeEngine) SealingLag() (worst seal.Lag, late int) { return f.lag, f.late }
 
+func (f *fakeEngine) Problems() []string { return nil }
+
 func (f *fakeEngine) Statuses() iter.Seq[capture.Status] {
 	return func(yield func(capture.Status) bool) {
 		f.mu.Lock()

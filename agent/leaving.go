@@ -72,13 +72,19 @@ func (s *shard) ownChannels() []capture.Channel {
 	return union(captured, wanted)
 }
 
-// updateFormer adopts the former lists of the spec that have been read, and reports whether that changes
-// the engine's assignment. read returns nil for a list that has not been read.
+// formerList is a list that a shard captured until recently.
+type formerList struct {
+	list *list // nil if it has not been read
+	left int64 // when the shard stopped capturing it, in ns since 1970
+}
+
+// updateFormer adopts the former lists of the spec, and reports whether that changes the engine's
+// assignment. read returns nil for a list that has not been read.
 func (s *shard) updateFormer(read func(name string) *list) (changed bool) {
-	next := lists{}
+	next := map[string]formerList{}
 	for _, f := range s.spec.Former {
-		if l := read(f.Name); l != nil {
-			next[f.Name] = l
+		if f.Left != nil {
+			next[f.Name] = formerList{read(f.Name), f.Left.UnixNano()}
 		}
 	}
 	changed = !maps.Equal(next, s.former)
@@ -91,10 +97,13 @@ func (s *shard) left() (left []engine.Left) {
 	for _, name := range s.leaving.names() {
 		left = append(left, engine.Left{PVs: s.leaving[name].pvs()})
 	}
-	for _, f := range s.spec.Former {
-		if l := s.former[f.Name]; l != nil && f.Left != nil {
-			left = append(left, engine.Left{PVs: l.pvs(), At: f.Left.UnixNano()})
+	for _, name := range slices.Sorted(maps.Keys(s.former)) {
+		f := s.former[name]
+		if f.list == nil {
+			left = append(left, engine.Left{Unknown: true, At: f.left})
+			continue
 		}
+		left = append(left, engine.Left{PVs: f.list.pvs(), At: f.left})
 	}
 	return left
 }

@@ -159,9 +159,14 @@ func TestTheEngineKnowsWhichPVsLeft(t *testing.T) {
 	if !s.updateFormer(read) || s.updateFormer(read) {
 		t.Error("only the first read of a former list changes the assignment")
 	}
-	want := []engine.Left{{PVs: []string{"B", "C"}}, {PVs: []string{"D", "E"}, At: at.UnixNano()}}
+	want := []engine.Left{{PVs: []string{"B", "C"}}, {PVs: []string{"D", "E"}, At: at.UnixNano()}, {Unknown: true, At: at.UnixNano()}}
 	if diff := cmp.Diff(want, s.left()); diff != "" {
 		t.Error(diff)
+	}
+	later := metav1.NewTime(time.Unix(2000, 0))
+	s.spec.Former[0].Left = &later
+	if !s.updateFormer(read) || s.left()[1].At != later.UnixNano() {
+		t.Error("a list that came back and left again has its old time")
 	}
 	s.spec.Former = nil
 	if !s.updateFormer(read) || len(s.left()) != 1 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,7 +62,8 @@ func (a *Agent) makeReportLocked(now time.Time) *report.Report {
 		Engine: a.cfg.Name, Writer: a.cfg.Engine.Writer().String(), Version: a.cfg.Version, Started: a.started,
 		Storage: a.cfg.Engine.Storage(), Received: sum.Received, Stored: sum.Stored, Pending: sum.Pending, MemoryBytes: sum.MemoryBytes,
 		Shards: []report.Shard{}, DiskGuard: diskGuard(a.cfg.Engine.DiskGuard()), WrongClock: wrongClock(a.cfg.Engine.Clock()),
-		SealingLag: sealingLag(a.cfg.Engine.SealingLag()), Damaged: damaged(a.cfg.Engine.Damaged()),
+		SearchProblems: searchProblems(a.cfg.Channels.Problems()),
+		SealingLag:     sealingLag(a.cfg.Engine.SealingLag()), Damaged: damaged(a.cfg.Engine.Damaged()),
 	}
 	lag, _ := a.cfg.Engine.SealingLag()
 	r.OldestUnsealedSeconds, r.JournalKeptSeconds = lag.Age.Seconds(), lag.TTL.Seconds()
@@ -156,6 +158,19 @@ func (s *shard) isCountedElsewhere(engine string) bool {
 		}
 	}
 	return handover.Succeeded(&s.spec, s.status(), engine)
+}
+
+// searchProblems returns the first problems of searches, with bounded lengths.
+func searchProblems(all []string) (out []string) {
+	const most, longest = 4, 400
+	for _, text := range all[:min(most, len(all))] {
+		if len(text) > longest {
+			text = strings.ToValidUTF8(text[:longest], "") + "…"
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // wrongClock returns the clock's part of the report, or nil unless the clock is wrong.

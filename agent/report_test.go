@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,29 @@ func (c channels) Statuses() iter.Seq[capture.Status] {
 }
 
 func (c channels) Shard(pv string) (int, bool) { return int(pv[0] - '0'), true }
+
+func (c channels) Problems() []string { return nil }
+
+// troubled are channels whose searches have problems.
+type troubled struct {
+	channels
+	problems []string
+}
+
+func (c troubled) Problems() []string { return c.problems }
+
+// TestReportHasTheProblemsOfSearches checks that the operator learns why searches do not reach all servers, and
+// that a host name without end does not blow up the report.
+func TestReportHasTheProblemsOfSearches(t *testing.T) {
+	long := strings.Repeat("ä", 1000)
+	r := reporting(troubled{channels{}, []string{"b", long, "a", "c", "d"}}, v1alpha1.Capturing).makeReportLocked(time.Now())
+	if len(r.SearchProblems) != 4 || !slices.Equal(r.SearchProblems[:3], []string{"a", "b", "c"}) {
+		t.Errorf("the problems are %q", r.SearchProblems)
+	}
+	if n := len(r.SearchProblems[3]); n < 300 || n > 410 {
+		t.Errorf("a long problem has %d bytes", n)
+	}
+}
 
 // reporting returns an agent with one shard in each of the given phases.
 func reporting(c Channels, phases ...v1alpha1.ShardPhase) *Agent {

@@ -27,11 +27,11 @@ type shard struct {
 	gone     bool      // the API server answered that no such object exists
 
 	decision handover.Decision
-	captured lists             // lists assigned to the engine
-	leaving  lists             // captured lists whose channels now belong to other shards
-	former   lists             // lists that the shard captured until recently, as far as they have been read
-	wanted   lists             // lists of the spec that have been read
-	broken   map[string]string // why the other lists of the spec cannot be read
+	captured lists                 // lists assigned to the engine
+	leaving  lists                 // captured lists whose channels now belong to other shards
+	former   map[string]formerList // lists that the shard captured until recently, by name
+	wanted   lists                 // lists of the spec that have been read
+	broken   map[string]string     // why the other lists of the spec cannot be read
 	// listsTried means that reading each list was tried, so the engine may receive the shard.
 	// If channels reached the engine after their shard, the engine could not mark the death of
 	// the previous writer in these channels.

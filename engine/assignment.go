@@ -32,6 +32,8 @@ type Shard struct {
 // Left are PVs that other shards capture now.
 type Left struct {
 	PVs []string
+	// Unknown means that the PVs could not be read yet. No death is marked in the shard until they are.
+	Unknown bool
 	// At is when the engines of the shard were told to stop capturing the PVs, in ns since 1970. Other
 	// shards had captured them for some time then. It is 0 if the shard still captures them.
 	At int64

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -12,19 +13,25 @@ import (
 // leftSlack is how far the operator's clock may be behind. This clock gives the times when PVs left shards.
 const leftSlack = 10 * time.Minute
 
+var errUnknownLeft = errors.New("the list of PVs that left the shard cannot be read yet")
+
 // markDied stores a mark for each PV of a shard. The mark says that a writer of the shard ended without
 // closing its claim, so that samples between from and to may be missing. markDied skips PVs to which
 // this engine has been connected since from or earlier. All times are in ns since 1970.
 //
 // The PVs are those that this engine captures in the shard, and those that left the shard and of which
 // the writer may have held samples. A PV that left is captured in another shard, perhaps by another
-// engine. That engine marks nothing for it, because the dead writer was not in its shard.
+// engine. That engine marks nothing for it, because the dead writer was not in its shard. While a list
+// of such PVs cannot be read, markDied returns an error, and is called again.
 func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error {
 	ends := map[string]int64{}
 	e.mu.RLock()
 	left := e.left[shard]
 	e.mu.RUnlock()
 	for _, l := range left {
+		if l.Unknown {
+			return errUnknownLeft
+		}
 		end := to
 		if l.At != 0 { // other shards have captured the PVs since
 			end = min(to, l.At+int64(leftSlack))

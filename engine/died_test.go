@@ -151,3 +151,29 @@ func TestADeathIsMarkedForPVsThatLeftTheShard(t *testing.T) {
 		})
 	}
 }
+
+// TestADeathWaitsForTheListOfPVsThatLeft kills the engine of a shard, while the next engine cannot read which
+// PVs left the shard. It must mark the death once it can.
+func TestADeathWaitsForTheListOfPVsThatLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, ioc := bubbleStore(t), &taps{}
+		a := launchSkewed(t, st, ioc, &skewed{})
+		b := launchSkewed(t, st, ioc, &skewed{})
+		a.Apply(one(0, true, "A"))
+		testclock.Advance(50 * time.Second)
+		a.kill()
+		testclock.Advance(2 * time.Second)
+		left := Left{Unknown: true, At: time.Now().UnixNano()}
+		b.Apply(Assignment{0: {Seal: true, Left: []Left{left}}})
+		testclock.Advance(time.Minute)
+		if claims := claims(t, st, 0); !slices.ContainsFunc(claims, func(c store.Claim) bool { return c.Epoch == 1 }) {
+			t.Fatal("the claim of the dead engine is gone")
+		}
+		left.PVs, left.Unknown = []string{"A"}, false
+		b.Apply(Assignment{0: {Seal: true, Left: []Left{left}}})
+		testclock.Advance(time.Minute)
+		if marks := deaths(t, st, "A"); len(marks) != 1 {
+			t.Errorf("the marks of deaths are %+v", marks)
+		}
+	})
+}

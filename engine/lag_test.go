@@ -35,6 +35,18 @@ func (u unreachable) Recent(context.Context, query.RecentRequest) query.Held {
 	return query.Held{Known: true, Shards: u, Unanswered: true}
 }
 
+// moved answers for an engine of which it is not known whether it still captures a PV.
+type moved struct {
+	*life
+	confirmed int64
+}
+
+func (m moved) Recent(ctx context.Context, q query.RecentRequest) query.Held {
+	h := m.life.Recent(ctx, q)
+	h.Confirmed = m.confirmed
+	return h
+}
+
 // completeUntil returns the values of a PV that a reader yields, and up to which time they are
 // complete.
 func completeUntil(t *testing.T, st store.Store, recent query.Recent) (got []int, until int64) {
@@ -87,6 +99,9 @@ func readsSayWhereAnEngineLags(t *testing.T, on store.Store) {
 		got, until := completeUntil(t, st, busy{l})
 		return until > resumed && slices.Equal(got, count(0, 200))
 	})
+	if got, until := completeUntil(t, st, moved{l, sent}); until != sent || !slices.Equal(got, count(0, 200)) {
+		t.Errorf("no known engine may capture the PV since %d, but the result is complete until %d and has %d values", sent, until, len(got))
+	}
 	l.Apply(one(0, true)) // the shard without the PV
 	if got, until := completeUntil(t, st, fleet{l}); until != query.Latest || !slices.Equal(got, count(0, 200)) {
 		t.Errorf("no engine captures the PV, but the result is complete until %d and has %d values", until, len(got))

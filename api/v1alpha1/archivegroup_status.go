@@ -6,7 +6,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // rounded numbers. `varve status` and the engines' HTTP API show the state of each channel.
 type ArchiveGroupStatus struct {
 	// conditions are Ready, Progressing, Degraded, Conflicted, Expired and, with a retention,
-	// RetentionApplied.
+	// RetentionApplied. Questionable appears if the group is valid, but probably not what is meant.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -98,4 +98,7 @@ const (
 	ConditionConflicted = "Conflicted"
 	// ConditionExpired is true when expiresAt has passed.
 	ConditionExpired = "Expired"
+	// ConditionQuestionable is true when the group is valid, but probably not what is meant. Otherwise
+	// there is no such condition.
+	ConditionQuestionable = "Questionable"
 )

@@ -76,6 +76,8 @@ const (
 	ReasonShardObjectMissing = "ShardObjectMissing"
 	// ReasonEngineClockWrong: the clock of an engine's node is wrong.
 	ReasonEngineClockWrong = "EngineClockWrong"
+	// ReasonSearchIncomplete: searches of engines do not reach all servers of spec.epics.
+	ReasonSearchIncomplete = "SearchIncomplete"
 	// ReasonTooManyCircuits: engines have more connections to an IOC than
 	// spec.epics.maxCircuitsPerServer.
 	ReasonTooManyCircuits = "TooManyCircuits"

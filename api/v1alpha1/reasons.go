@@ -40,6 +40,8 @@ const (
 	ReasonDifferentProviders = "DifferentProviders"
 	// ReasonNoSharedChannels: no other group has the same PVs.
 	ReasonNoSharedChannels = "NoSharedChannels"
+	// ReasonNamesLookLikePatterns: channels of the group have names with * or ?.
+	ReasonNamesLookLikePatterns = "NamesLookLikePatterns"
 	// ReasonApplied: engines keep data as the group's retention defines.
 	ReasonApplied = "Applied"
 )

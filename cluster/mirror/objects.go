@@ -26,6 +26,7 @@ type Objects[T client.Object] struct {
 
 	mu     sync.RWMutex
 	synced bool
+	seen   time.Time // when the API server sent something last
 	byName map[string]T
 }
 
@@ -63,6 +64,18 @@ func (o *Objects[T]) All() (byName map[string]T, synced bool) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	return maps.Clone(o.byName), o.synced
+}
+
+// Seen returns when the API server has sent a change, a list or a bookmark last. It sends a bookmark about every
+// minute. The mirror has all changes before that time, except for those that were under way. Seen returns the zero
+// time before the first list.
+func (o *Objects[T]) Seen() time.Time {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if !o.synced {
+		return time.Time{}
+	}
+	return o.seen
 }
 
 // Retries are frequent, so that the mirror is up to date soon after the API server comes back.
@@ -130,12 +143,21 @@ func (r reflected[T]) Replace(list []any, _ string) error {
 	return nil
 }
 
+// Bookmark notes that there are no other changes.
+func (r reflected[T]) Bookmark(string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = time.Now()
+	return nil
+}
+
 // Resync does nothing: every change is reported when it arrives.
 func (r reflected[T]) Resync() error { return nil }
 
 func (r reflected[T]) change(f func()) {
 	r.mu.Lock()
 	f()
+	r.seen = time.Now()
 	r.mu.Unlock()
 	r.changed()
 }

@@ -42,6 +42,9 @@ type Report struct {
 	Damaged *Damaged `json:"damaged,omitempty"`
 	// WrongClock describes the clock of the engine's node if it is wrong, and is nil otherwise.
 	WrongClock *WrongClock `json:"wrongClock,omitempty"`
+	// SearchProblems are at most 4 reasons why searches for the engine's PVs do not reach all servers: host
+	// names in address lists that cannot be resolved, or no addresses at all.
+	SearchProblems []string `json:"searchProblems,omitempty"`
 	// Draining means that the engine is shutting down and hands its shards over.
 	Draining bool `json:"draining,omitempty"`
 

@@ -19,7 +19,6 @@ import (
 	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/peer"
-	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve"
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/groups/summary"
@@ -176,10 +175,8 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 		return err
 	}
 	if p.opts.retrieval {
-		cfg.Reader = &query.Reader{
-			Store: p.store, Recent: p.engine, Shards: p.engine.Shards(),
-			Captured: func() iter.Seq[string] { return p.engine.Capture().Names() },
-		}
+		captured := func() iter.Seq[string] { return p.engine.Capture().Names() }
+		cfg.Reader = newReader(p.store, p.engine, p.engine.Shards(), captured, p.opts.clock)
 		cfg.Channels, cfg.Reads = p.engine, readsBesideCapturing
 		started := time.Now()
 		cfg.Overview = overview.Sources{

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/serve"
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/retrieval/groups"
@@ -94,6 +94,7 @@ type retrievalPod struct {
 	resources
 	routing *routing.Router
 	groups  *groups.Groups
+	clock   *clock.Clock
 	gate    gate
 	handler http.Handler
 }
@@ -115,12 +116,17 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	if err != nil {
 		return nil, err
 	}
+	p.clock = clock.New(clock.Config{Boot: clock.SinceBoot, Log: o.log})
+	p.clock.Register(reg)
+	if st, has := p.store.(clock.Store); has {
+		p.clock.Use(st)
+	}
 	p.routing = routing.New(routing.Config{
-		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Log: o.log,
+		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Now: p.clock.Now, Log: o.log,
 	})
 	p.groups = groups.New(api, o.namespace, o.archiver)
 	cfg := &serve.Config{
-		Reader:   &query.Reader{Store: p.store, Recent: p.routing, Shards: o.shards, Captured: p.routing.Names},
+		Reader:   newReader(p.store, p.routing, o.shards, p.routing.Names, p.clock),
 		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),
 		Overview: overview.Sources{Engines: p.routing.Fleet, Groups: p.groups.All, Group: p.groups.One, Check: p.groups.Check},
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
@@ -153,6 +159,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { p.routing.Run(asking) })
 	wg.Go(func() { p.groups.Run(asking) })
+	wg.Go(func() { p.clock.Run(asking) })
 	<-failed.Done()
 	stopHTTP(endpointDelay, 30*time.Second)
 	stopSides()

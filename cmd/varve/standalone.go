@@ -180,10 +180,8 @@ func (s *server) warnings() []string { return append(s.files.Warnings(), s.Captu
 
 // serve creates the HTTP handler.
 func (s *server) serve(reg *prometheus.Registry) (err error) {
-	s.reader = &query.Reader{
-		Store: s.store, Recent: s.Engine, Shards: s.Shards(),
-		Captured: func() iter.Seq[string] { return s.Capture().Names() },
-	}
+	captured := func() iter.Seq[string] { return s.Capture().Names() }
+	s.reader = newReader(s.store, s.Engine, s.Shards(), captured, s.opts.clock)
 	cfg := &serve.Config{
 		Reader: s.reader, Channels: s.Engine, Reads: readsBesideCapturing,
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),

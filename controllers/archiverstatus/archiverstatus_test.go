@@ -182,6 +182,13 @@ func TestConditionsFollowObservations(t *testing.T) {
 		{"the clock of a dead engine", func(in *Input) {
 			in.Fleet[0].Dead, in.Fleet[0].Report.WrongClock = true, &report.WrongClock{OffsetSeconds: 362.4}
 		}, v1alpha1.ConditionDegraded, "True EngineLost", "1 engine is"},
+		{"an address list cannot be resolved", func(in *Input) {
+			in.Fleet[1].Report.SearchProblems = []string{"EPICS_CA_ADDR_LIST has host names that cannot be resolved: ioc1"}
+			in.Fleet[0].Report.SearchProblems = []string{"EPICS_CA_ADDR_LIST has host names that cannot be resolved: ioc1"}
+		}, v1alpha1.ConditionDegraded, "True SearchIncomplete", "PVs may not be found: EPICS_CA_ADDR_LIST has host names that cannot be resolved: ioc1 (engines a, b); correct spec.epics"},
+		{"a dead engine had no addresses", func(in *Input) {
+			in.Fleet[0].Dead, in.Fleet[0].Report.SearchProblems = true, []string{"there are no addresses to search"}
+		}, v1alpha1.ConditionDegraded, "True EngineLost", "1 engine is"},
 		{"samples are not sealed", func(in *Input) {
 			in.Fleet[0].Report.SealingLag = &report.SealingLag{Shards: 1, OldestSeconds: 7*3600 + 9, KeptSeconds: 86400}
 			in.Fleet[1].Report.SealingLag = &report.SealingLag{Shards: 3, OldestSeconds: 9*3600 + 3000, KeptSeconds: 86400}

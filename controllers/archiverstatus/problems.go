@@ -33,6 +33,7 @@ var checks = []func(*Input) []problem{
 	damagedData,
 	noReports,
 	wrongClocks,
+	searchesIncomplete,
 	shardObjects,
 	circuits,
 	autoscalerProblems,

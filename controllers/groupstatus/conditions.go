@@ -2,6 +2,7 @@ package groupstatus
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,6 +29,7 @@ var conditions = []struct {
 	{v1alpha1.ConditionDegraded, degraded},
 	{v1alpha1.ConditionConflicted, conflicted},
 	{v1alpha1.ConditionExpired, expired},
+	{v1alpha1.ConditionQuestionable, questionable},
 	{v1alpha1.ConditionRetentionApplied, retentionApplied},
 }
 
@@ -181,6 +183,20 @@ func expired(in Input) (state, bool) {
 		return isFalse(v1alpha1.ReasonNotExpired, "expiresAt is in the future")
 	}
 	return isTrue(v1alpha1.ReasonExpired, "expiresAt has passed")
+}
+
+// questionable warns about what is valid but probably not meant.
+func questionable(in Input) (state, bool) {
+	if in.Compiled == nil || len(in.Compiled.Patterns) == 0 {
+		return state{}, false
+	}
+	total := len(in.Compiled.Patterns) + in.Compiled.MorePatterns
+	names := make([]string, len(in.Compiled.Patterns))
+	for i, name := range in.Compiled.Patterns {
+		names[i] = strconv.Quote(name)
+	}
+	return isTrue(v1alpha1.ReasonNamesLookLikePatterns, summarize(names, total, "channel name", " with * or ?: ")+
+		". A name is not a pattern: a PV of exactly this name is searched for. List the PVs, or take them from ChannelFinder with spec.channelsFrom")
 }
 
 func retentionApplied(in Input) (state, bool) {

@@ -141,6 +141,13 @@ func TestConditionsFollowCompilation(t *testing.T) {
 			"Conflicted": "True DifferentProviders: 2 PVs also in other groups, 1 of them with another provider; the provider of the oldest group is used: " +
 				"SR:A (ops/a, ops/va; captured by PVA); SR:B (ops/va, ops/b)",
 		}},
+		{"names that look like patterns", func(in *Input) {
+			in.Compiled.Patterns, in.Compiled.MorePatterns = []string{"BL*", "X?", "A*", "B*", "C*"}, 7
+		},
+			map[string]string{
+				"Questionable": `True NamesLookLikePatterns: 12 channel names with * or ?: "BL*"; "X?"; "A*"; and 9 more. A name is not a pattern: a PV of ` +
+					"exactly this name is searched for. List the PVs, or take them from ChannelFinder with spec.channelsFrom",
+			}},
 		{"retention", func(in *Input) {
 			in.Compiled.Retention, in.Compiled.KeptLonger = true, 2
 			in.Group.Spec.Retention = &v1alpha1.Retention{Raw: new(v1alpha1.Duration("45d"))}

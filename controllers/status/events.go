@@ -12,10 +12,11 @@ import (
 
 // normallyFalse has the conditions that are False while there are no problems.
 var normallyFalse = map[string]bool{
-	v1alpha1.ConditionDegraded:   true,
-	v1alpha1.ConditionConflicted: true,
-	v1alpha1.ConditionExpired:    true,
-	v1alpha1.ConditionDiskGuard:  true,
+	v1alpha1.ConditionDegraded:     true,
+	v1alpha1.ConditionConflicted:   true,
+	v1alpha1.ConditionExpired:      true,
+	v1alpha1.ConditionDiskGuard:    true,
+	v1alpha1.ConditionQuestionable: true,
 }
 
 // RecordTransitions records an event for each condition whose status has changed. It also

@@ -3,9 +3,9 @@ package clock
 import "time"
 
 const (
-	// widest bounds how far Begin and End of an unknown clock are from the clock. A wider mark would say
+	// Widest bounds how far Begin and End of an unknown clock are from the clock. A wider mark would say
 	// nothing, and the searches for conditions would leave out too many samples.
-	widest = 5 * time.Minute
+	Widest = 5 * time.Minute
 	// itself is the kind of the clock's opinion about itself, which counts for bounds if the clock is right.
 	itself = Servers + 1
 )

@@ -30,7 +30,7 @@ func TestBounds(t *testing.T) {
 		"engines alone":                           {[]Opinion{says(Peers, 8*s, s)}, 0, 9 * s},
 		"engines alone are not exact":             {[]Opinion{says(Peers, s, 3*s)}, 0, 0},
 		"a step that nothing explains":            {[]Opinion{says(Earlier, 35*s, 0)}, 0, 35 * s},
-		"a step by a year that nothing explains":  {[]Opinion{says(Earlier, -365*day, 0)}, -widest, 0},
+		"a step by a year that nothing explains":  {[]Opinion{says(Earlier, -365*day, 0)}, -Widest, 0},
 		"the store confirms the clock's own past": {[]Opinion{says(Servers, 35*s, s), says(Earlier, 35*s, 0)}, 34 * s, 36 * s},
 		"a wrong store":                           {[]Opinion{says(Servers, slow, 0), says(IOCs, 0, s)}, 0, 0},
 	} {

@@ -199,7 +199,7 @@ func unknown(right, off []Opinion) Verdict {
 		v.From, v.To = min(v.From, o.Offset-o.Within), max(v.To, o.Offset+o.Within)
 	}
 	v.Least = v.From
-	v.Begin, v.End = max(v.From, -widest), min(v.To, widest)
+	v.Begin, v.End = max(v.From, -Widest), min(v.To, Widest)
 	if len(right) > 0 {
 		v.Because += ", not from " + list(right, all)
 	}

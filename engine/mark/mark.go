@@ -68,13 +68,11 @@ type Log struct {
 // entry is a mark, a loss that may still grow if loss is set, metadata if meta is set, or a request to
 // close sync if sync is set. Run closes sync once all earlier entries are written or dropped.
 type entry struct {
-	mark store.PVMark
-	loss *sample.Mark
-	meta *store.PVMetadata
-	sync chan<- struct{}
-	// guess is the epoch by which the times of the mark are known, if nothing was known of the clock.
-	// Otherwise it is 0.
-	guess int64
+	mark  store.PVMark
+	loss  *sample.Mark
+	meta  *store.PVMetadata
+	sync  chan<- struct{}
+	guess guess
 }
 
 // NewLog returns a log that writes as writer w.
@@ -93,11 +91,19 @@ func NewLog(st Store, w store.WriterID, reg prometheus.Registerer, log *slog.Log
 
 // Add queues a mark of a PV. It does not block.
 func (l *Log) Add(pv string, m sample.Mark) {
-	m = m.Ordered()
-	e := entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m}, guess: l.guess()}
-	if m.Kind == sample.Lost {
-		if e.loss = l.waiting.addLoss(lossKey{pv, m.Reason, e.guess != 0}, m); e.loss == nil {
-			return // it is part of a mark in the queue
+	l.add(l.entry(pv, m))
+}
+
+// entry returns an entry for a mark whose times are known as well as the present time.
+func (l *Log) entry(pv string, m sample.Mark) entry {
+	return entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m.Ordered()}, guess: l.guess()}
+}
+
+// add queues a mark, or makes it part of a loss in the queue.
+func (l *Log) add(e entry) {
+	if m := e.mark.Mark; m.Kind == sample.Lost {
+		if e.loss = l.waiting.addLoss(lossKey{e.mark.PV, m.Reason, e.guess.made}, m); e.loss == nil {
+			return
 		}
 	}
 	l.enqueue(e)
@@ -140,7 +146,7 @@ func (l *Log) enqueue(e entry) {
 // AddWaiting queues a mark of a PV like Add, but waits until the queue has room or ctx ends.
 func (l *Log) AddWaiting(ctx context.Context, pv string, m sample.Mark) {
 	select {
-	case l.queue <- entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m.Ordered()}, guess: l.guess()}:
+	case l.queue <- l.entry(pv, m):
 	case <-ctx.Done():
 		l.dropped.Add(1)
 	}
@@ -213,8 +219,9 @@ func (l *Log) markDropped() {
 	if len(l.queue) > queueLen/2 {
 		return
 	}
-	for pv, m := range l.waiting.takeDropped(queueLen / 4) {
-		l.Add(pv, m)
+	for _, e := range l.waiting.takeDropped(queueLen / 4) {
+		e.mark.Writer = l.writer
+		l.add(e)
 	}
 }
 

@@ -2,6 +2,7 @@ package mark
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"varve.dev/varve/engine/clock"
@@ -13,17 +14,26 @@ import (
 // time. UseClock must be called before Add and Run.
 func (l *Log) UseClock(c *clock.Clock) { l.clock = c }
 
-// guess returns the epoch by which the times of a mark are known now, or 0 if the clock is known to be right
-// or wrong, so that they need no correction.
-func (l *Log) guess() int64 {
+// guess says how the times of a mark can be corrected once the clock is known.
+type guess struct {
+	// made means that nothing was known of the clock. Otherwise the times need no correction.
+	made bool
+	// epoch is when the clock since boot stood at 0, in ns since 1970, by the clock when the mark was added.
+	epoch int64
+	// boot is the time since boot when the mark was added.
+	boot time.Duration
+}
+
+// guess returns how the times of a mark that is added now can be corrected.
+func (l *Log) guess() guess {
 	if l.clock == nil {
-		return 0
+		return guess{}
 	}
 	at, known := l.clock.Epoch()
 	if known {
-		return 0
+		return guess{}
 	}
-	return at
+	return guess{true, at, l.clock.Boot()}
 }
 
 // revise corrects the marks of a batch that has guesses, if the clock is known by now. It asks the servers of
@@ -31,7 +41,7 @@ func (l *Log) guess() int64 {
 func (l *Log) revise(ctx context.Context, batch []entry) {
 	guessed := false
 	for i := range batch {
-		guessed = guessed || batch[i].guess != 0
+		guessed = guessed || batch[i].guess.made
 	}
 	if !guessed {
 		return
@@ -44,26 +54,50 @@ func (l *Log) revise(ctx context.Context, batch []entry) {
 		return
 	}
 	for i := range batch {
-		if e := &batch[i]; e.guess != 0 {
-			if by := at - e.guess; by > negligible || by < -negligible {
-				e.mark.Mark = moved(e.mark.Mark, by)
+		if e := &batch[i]; e.guess.made {
+			if by := at - e.guess.epoch; by > negligible || by < -negligible {
+				e.mark.Mark = moved(e.mark.Mark, by, at+int64(e.guess.boot))
 			}
-			e.guess = 0
+			e.guess = guess{}
 		}
 	}
 }
 
-// negligible is a difference in ns between two readings of a clock that need not be corrected. Marks that are
-// closer than that keep their order.
-const negligible = int64(250 * time.Millisecond)
+const (
+	// negligible is a difference in ns between two readings of a clock that need not be corrected. Marks that
+	// are closer than that keep their order.
+	negligible = int64(250 * time.Millisecond)
+	// always is the largest correction in ns after which a loss covers the old and the new time in any case.
+	always = int64(time.Hour)
+	// sometimes is the largest correction in ns after which it does if it is not plain which clock gave the
+	// time. A clock that shows the local time instead of UTC is off by less. A longer loss would hide too much.
+	sometimes = int64(24 * time.Hour)
+)
 
-// moved returns a mark whose times were too early by some ns. A loss then covers the old and the new time,
-// because the clock may have been set in between. A point in time moves.
-func moved(m sample.Mark, by int64) sample.Mark {
+// moved returns a mark that was added at a time, in ns since 1970, when the clock was behind by some ns. A point
+// in time moves. A loss covers the old and the new time of its ends, because the clock may have been set in
+// between. After a large correction that would hide days or years. Then an end moves if the clock gave its time,
+// and stays if an IOC did. The clock of which it is closer to the present gave it.
+func moved(m sample.Mark, by, added int64) sample.Mark {
 	if m.End == 0 {
 		m.Time += by
 		return m
 	}
-	m.Time, m.End = m.Time+min(by, 0), m.End+max(by, 0)
+	from, to := m.Time, m.End
+	m.Time, m.End = math.MaxInt64, math.MinInt64
+	for _, t := range [...]int64{from, to} {
+		old, fresh := distance(t, added-by), distance(t, added)
+		size := distance(by, 0)
+		unsure := size <= uint64(always) || size <= uint64(sometimes) && min(old, fresh) > size/4
+		if unsure || old < fresh {
+			m.Time, m.End = min(m.Time, t+by), max(m.End, t+by)
+		}
+		if unsure || old >= fresh {
+			m.Time, m.End = min(m.Time, t), max(m.End, t)
+		}
+	}
 	return m
 }
+
+// distance returns the time in ns between two times.
+func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }

@@ -6,17 +6,19 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 // maxGap is the longest time, in ns, between two losses of a PV that wait as one mark.
 const maxGap = int64(10 * time.Second)
 
 // waiting is what a Log knows of the marks that wait for the store. It holds at most one loss per
-// PV and reason that may grow, at most one note per PV of dropped marks, and a few marks per shard.
+// PV and reason that may grow, a note per PV of dropped marks, and a few marks per shard. What a wrong clock may
+// have timed stays apart from the rest.
 type waiting struct {
 	mu      sync.Mutex
 	losses  map[lossKey]*sample.Mark
-	dropped map[string]note
+	dropped map[noteKey]note
 	shards  map[int][]sample.Mark
 }
 
@@ -26,10 +28,17 @@ type lossKey struct {
 	guessed bool // nothing is known of the clock that gave the times
 }
 
-// note is the time, in ns since 1970, and the number of the marks of a PV that were dropped.
+type noteKey struct {
+	pv      string
+	guessed bool // nothing is known of the clock that gave the times
+}
+
+// note is the time, in ns since 1970, and the number of the marks of a PV that were dropped. guess is that of the
+// first one.
 type note struct {
 	from, to int64
 	n        int
+	guess    guess
 }
 
 // addLoss adds a loss to the waiting one of the same PV and reason if they follow each other, and
@@ -62,7 +71,7 @@ func (w *waiting) finish(e entry) entry {
 
 // forgetLocked makes the loss of an entry final.
 func (w *waiting) forgetLocked(e *entry) {
-	if key := (lossKey{e.mark.PV, e.loss.Reason, e.guess != 0}); w.losses[key] == e.loss {
+	if key := (lossKey{e.mark.PV, e.loss.Reason, e.guess.made}); w.losses[key] == e.loss {
 		delete(w.losses, key)
 	}
 }
@@ -77,29 +86,29 @@ func (w *waiting) addDropped(e *entry) {
 		m = *e.loss
 	}
 	if w.dropped == nil {
-		w.dropped = map[string]note{}
+		w.dropped = map[noteKey]note{}
 	}
-	d, known := w.dropped[e.mark.PV]
+	key := noteKey{e.mark.PV, e.guess.made}
+	d, known := w.dropped[key]
 	if !known {
-		d = note{from: m.Time, to: m.Time}
+		d = note{from: m.Time, to: m.Time, guess: e.guess}
 	}
-	w.dropped[e.mark.PV] = note{min(d.from, m.Time), max(d.to, m.Time, m.End), d.n + 1}
+	w.dropped[key] = note{min(d.from, m.Time), max(d.to, m.Time, m.End), d.n + 1, d.guess}
 }
 
-// takeDropped removes the notes of at most n PVs, and returns a mark for each.
-func (w *waiting) takeDropped(n int) map[string]sample.Mark {
+// takeDropped removes at most n notes, and returns a mark for each. The marks have no writer.
+func (w *waiting) takeDropped(n int) (marks []entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	marks := map[string]sample.Mark{}
-	for pv, d := range w.dropped {
+	for key, d := range w.dropped {
 		if len(marks) == n {
 			break
 		}
-		delete(w.dropped, pv)
-		marks[pv] = sample.Mark{
+		delete(w.dropped, key)
+		marks = append(marks, entry{guess: d.guess, mark: store.PVMark{PV: key.pv, Mark: sample.Mark{
 			Time: d.from, End: d.to, Kind: sample.Lost, Reason: sample.Overflow,
 			Text: fmt.Sprintf("%d marks of this time were dropped because too many waited for the store: samples may be missing", d.n),
-		}
+		}}})
 	}
 	return marks
 }

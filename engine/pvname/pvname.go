@@ -66,6 +66,10 @@ func Check(name string) error {
 	return nil
 }
 
+// LooksLikePattern reports whether a name has a * or ?, as in a pattern. No name is a pattern. Such a name is
+// valid, but a PV rarely has it.
+func LooksLikePattern(name string) bool { return strings.ContainsAny(name, "*?") }
+
 // Shard returns the shard in [0, shards) of a shard key. The key is the canonical name
 // unless a group sets another one. The hash must never change, because stored journals
 // depend on it.

@@ -42,6 +42,14 @@ func (h *Held) completeUntil(shard int, claims []store.Claim, now int64) int64 {
 	return until
 }
 
+// confirmedUntil returns the time up to which no other shard may have samples of the PV.
+func (h *Held) confirmedUntil() int64 {
+	if h.Confirmed == 0 {
+		return Latest
+	}
+	return h.Confirmed
+}
+
 // flushedUntil returns the time up to which all samples of an uncovered writer are in Runs or in
 // acknowledged rows. The engine may have said so after it wrote the claim.
 func (h *Held) flushedUntil(c *store.Claim) int64 {

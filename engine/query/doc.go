@@ -57,6 +57,8 @@
 //   - In the other shards of the PV it includes each writer whose samples have not been saved for half
 //     a minute. Such a writer holds samples since an outage of the store, or is dead. The PV may have
 //     been in its shard until a moment ago, although nobody who knows that has answered.
+//   - If no known engine captures the PV, it may have moved to a shard that the reader does not know. Then
+//     the result is complete at most until the time up to which the shards are known (Held.Confirmed).
 //   - If an engine answered, and was connected to the PV before that time, the engine has
 //     received all later samples too, and the result is complete.
 //   - A shard without an open claim, whose engine does not answer, is complete until the latest

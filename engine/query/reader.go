@@ -46,6 +46,9 @@ type Held struct {
 	// answered without them. The reader then uses claims to find out how far the journal is
 	// complete, also in shards that are not in Shards.
 	Unanswered bool
+	// Confirmed is 0, or a time in ns since 1970: up to then, the PV was only in Shards, in its home shard, and
+	// in the shards that the directory lists. No known engine captures it, so it may have moved since.
+	Confirmed int64
 	// Missing is the reason why Runs lacks samples that are not in the journal: their engine
 	// did not answer, or there are too many of them. It is nil if Runs lacks no such samples.
 	Missing error
@@ -110,8 +113,8 @@ type Reader struct {
 	Visible func(ctx context.Context, pv string) bool
 	// Shards is the number of shards of the archive.
 	Shards int
-	// Now returns the current time in ns since 1970, which decides whether a bucket has
-	// expired. If it is nil, the reader uses time.Now.
+	// Now returns the current time in ns since 1970, by the clocks of the store. It decides whether a
+	// bucket has expired, and whether a writer is behind. If it is nil, the reader uses time.Now.
 	Now func() int64
 }
 
@@ -205,6 +208,7 @@ func (p *plan) collectUnsealed(ctx context.Context, recent Recent, shards int) e
 			return cmp.Or(err, ErrUnknownPV)
 		}
 	}
+	p.completeUntil = min(p.completeUntil, held.confirmedUntil())
 	inShards := append(slices.Concat(ch.Shards, held.Shards), home)
 	slices.Sort(inShards)
 	for _, shard := range slices.Compact(inShards) {

@@ -197,14 +197,14 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	if err != nil || wait {
 		return err
 	}
-	if lost != nil {
-		s.reportGap(c.Writer, lost)
-	}
 	if !c.Closed {
 		from, to := s.lostSince(&c, g)
 		if err := s.cfg.Died(ctx, s.shardJournal.Shard, from, to); err != nil {
 			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
 		}
+	}
+	if lost != nil { // last, because it must not be counted at each attempt
+		s.reportGap(c.Writer, lost)
 	}
 	delete(s.watched, c.Writer)
 	delete(s.positions.sealed, c.Writer)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
@@ -16,9 +17,9 @@ const rowsExpire = 7 * 24 * time.Hour
 // partitionSpan is more than the time between the first and the last row of a partition.
 const partitionSpan = 5 * time.Minute
 
-// rowSlack is how much later than journal.FlushTime a row may have been built, because FlushTime is the
-// earliest possible time.
-const rowSlack = 10 * time.Second
+// rowSlack is how much later a row may have been built than it says. It has the earliest time that it may have
+// been, by what the writer knew of its clock.
+const rowSlack = clock.Widest
 
 const expiredText = "journal rows expired before they were sealed"
 

@@ -11,6 +11,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -119,6 +120,82 @@ func TestExpiredRowsAreMarked(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTheMarkOfExpiredRowsBoundsAWriterWithoutAClock checks that the mark covers all samples of expired rows,
+// although the writer knew nothing of its clock: its rows have the earliest time that they may have.
+func TestTheMarkOfExpiredRowsBoundsAWriterWithoutAClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1)
+		m.st.ttl = 24 * time.Hour
+		m.now = func() clock.Instant {
+			at := clock.At(time.Now().UnixNano())
+			at.Begin, at.End = at.Now-int64(clock.Widest), at.Now+int64(clock.Widest)
+			at.Monotonic, at.Guess = time.Duration(at.Now), true
+			return at
+		}
+		first := m.launch()
+		m.now = nil
+		for range 2 {
+			time.Sleep(2 * time.Minute)
+			m.putRow(first, 10, "A")
+		}
+		first.end()
+		w := first.shardJournal.Writer()
+		m.expireRows(w, func(at store.Position) bool { return at.N() < 2 })
+		second := m.launch()
+		losses := second.collectLosses()
+		m.lead(second)
+		m.checkpoint(second)
+		lost := m.all["A"][:10]
+		if len(*losses) != 1 || (*losses)[0].Time > lost[0].Time || (*losses)[0].End < lost[9].Time {
+			t.Errorf("the losses are %+v, want one from %d to %d", *losses, lost[0].Time, lost[9].Time)
+		}
+	})
+}
+
+// TestExpiredRowsOfADeadWriterCountOnce checks that rows that expired are counted and marked once, although the
+// death of their writer cannot be marked at first.
+func TestExpiredRowsOfADeadWriterCountOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rows = 3
+		m := newSimulation(t, 1)
+		m.st.ttl = 24 * time.Hour
+		first := m.launch()
+		for range rows {
+			m.putRow(first, 10, "A")
+			time.Sleep(2 * time.Minute)
+		}
+		first.end()
+		w := first.shardJournal.Writer()
+		m.expireRows(w, func(store.Position) bool { return true })
+		_ = m.st.with(func() {
+			c := m.st.claims[w]
+			c.Closed = false
+			m.st.claims[w] = c
+		})
+		second := m.launch()
+		tries := 0
+		second.shard.cfg.Died = func(context.Context, int, int64, int64) error {
+			if tries++; tries < 3 {
+				return errors.New("the list of PVs that left cannot be read")
+			}
+			return nil
+		}
+		losses := second.collectLosses()
+		m.lead(second)
+		for range 5 {
+			_, _ = second.shard.adopt(t.Context(), true)
+			time.Sleep(20 * time.Second)
+		}
+		var got dto.Metric
+		if err := second.shard.cfg.Metrics.ExpiredRows.Write(&got); err != nil {
+			t.Fatal(err)
+		}
+		if n := got.GetCounter().GetValue(); n != rows || len(*losses) != 1 || tries != 3 {
+			t.Errorf("%v rows are counted, and the losses are %+v, after %d attempts to mark the death", n, *losses, tries)
+		}
+	})
 }
 
 // TestUnsealedRowsAreKept checks that no row expires while no blocks can be written for longer than

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
@@ -45,6 +46,8 @@ type simulation struct {
 	sealer  *simEngine // the leader
 	// lateQuiet and lateAge are those of seal.Config.
 	lateQuiet, lateAge time.Duration
+	// now is the clock of an engine that is launched; nil: a clock that is right.
+	now func() clock.Instant
 }
 
 // simEngine is an engine with a shard journal and a sealer.
@@ -71,8 +74,8 @@ func (m *simulation) launch() *simEngine {
 	mem := journal.NewMemory(cmp.Or(m.memory, 1<<30))
 	log := slog.New(slog.DiscardHandler)
 	shardJournal := journal.NewShardJournal(0, store.NewWriter(), &journal.Config{Store: m.st, Flush: 5 * time.Second, RowBytes: 256 << 10,
-		Memory: mem,
-		Lost:   func(pv string, l sample.Mark) { m.t.Errorf("samples of %s are dropped: %+v", pv, l) }, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: log})
+		Memory: mem, Now: m.now,
+		Lost: func(pv string, l sample.Mark) { m.t.Errorf("samples of %s are dropped: %+v", pv, l) }, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { shardJournal.Run(ctx, ctx) })

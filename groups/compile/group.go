@@ -36,6 +36,10 @@ type Group struct {
 	// MoreProblems counts the rest.
 	Problems     []Problem
 	MoreProblems int
+	// Patterns are the group's first names that look like patterns, in the order of the group.
+	// MorePatterns counts the rest. Each is captured as a PV of exactly this name.
+	Patterns     []string
+	MorePatterns int
 	// Retention means that the group limits how long data is kept. KeptLonger counts its PVs
 	// whose data is kept for longer, or with more rollups, because other groups request it.
 	Retention  bool
@@ -85,6 +89,17 @@ func (g *Group) addProblems(problems []Problem, more int) {
 		g.addProblem(p.PV, p.Message)
 	}
 	g.MoreProblems += more
+}
+
+// maxPatterns limits the Patterns of a group.
+const maxPatterns = 5
+
+func (g *Group) addPattern(name string) {
+	if len(g.Patterns) >= maxPatterns {
+		g.MorePatterns++
+		return
+	}
+	g.Patterns = append(g.Patterns, name)
 }
 
 // hasRetention reports whether the group or one of its channels limits how long

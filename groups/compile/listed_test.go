@@ -42,6 +42,22 @@ func TestListedNamesAreAddedToInlineNames(t *testing.T) {
 	}
 }
 
+// TestNamesThatLookLikePatternsAreNoted checks that names with * or ? are noted, wherever they are listed. They are
+// captured as they are written.
+func TestNamesThatLookLikePatternsAreNoted(t *testing.T) {
+	r := Compile([]v1alpha1.ArchiveGroup{
+		group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "ca://SR*"}, {Name: "SR:B"}}}),
+		group("b", 1, v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "SR:B"}}}),
+	}, map[string]Listed{"ns/a": {Names: []string{"X?", "P1*", "P2*", "P3*", "P4*", "P5*"}}}, Archive{Shards: 8}, now)
+	a, b := r.Groups["ns/a"], r.Groups["ns/b"]
+	if want := []string{"SR*", "X?", "P1*", "P2*", "P3*"}; !slices.Equal(a.Patterns, want) || a.MorePatterns != 2 || a.Channels != 8 {
+		t.Errorf("the patterns are %q and %d more, of %d channels", a.Patterns, a.MorePatterns, a.Channels)
+	}
+	if len(b.Patterns)+b.MorePatterns > 0 {
+		t.Errorf("a group without such names has the patterns %q", b.Patterns)
+	}
+}
+
 func TestChannelsAreCountedByShard(t *testing.T) {
 	groups := []v1alpha1.ArchiveGroup{
 		group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("A", "B", "C", "D", "E")}),

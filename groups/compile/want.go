@@ -74,6 +74,9 @@ func (w *wantCollector) addWant(name string, ch *v1alpha1.Channel, place int32) 
 	if ch != nil && len(ch.Fields) > 0 && provider != capture.PVA {
 		w.out.addProblem(pv, "fields have no effect: the channel is captured by Channel Access")
 	}
+	if pvname.LooksLikePattern(pv) {
+		w.out.addPattern(pv)
+	}
 	w.pva = w.pva || provider == capture.PVA
 	w.wants = append(w.wants, want{pv: pv, age: w.age, settings: settings, place: place})
 }

@@ -2,9 +2,9 @@ package manifest
 
 import (
 	"fmt"
-	"strings"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/groups/sources"
 )
 
@@ -40,7 +40,7 @@ func groupWarnings(name string, g *v1alpha1.ArchiveGroup) (list []string) {
 // patternWarnings warns about names that look like patterns.
 func patternWarnings(prefix string, names []string) (list []string) {
 	for _, name := range names {
-		if !strings.ContainsAny(name, "*?") {
+		if !pvname.LooksLikePattern(name) {
 			continue
 		}
 		if len(list) == maxPatterns {

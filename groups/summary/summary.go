@@ -186,9 +186,10 @@ func conflict(x *compile.Conflict) overview.Problem {
 
 // advice says what to do about conditions.
 var advice = map[string]string{
-	v1alpha1.ConditionDegraded:   "Look at the channels below, and at the status of the group (kubectl describe archivegroup).",
-	v1alpha1.ConditionConflicted: "List each PV in one group.",
-	v1alpha1.ConditionExpired:    "Remove spec.expiresAt, or set it to a later time, to capture the group again. Stored data stays.",
+	v1alpha1.ConditionDegraded:     "Look at the channels below, and at the status of the group (kubectl describe archivegroup).",
+	v1alpha1.ConditionConflicted:   "List each PV in one group.",
+	v1alpha1.ConditionQuestionable: "List the PVs, or take them from ChannelFinder with spec.channelsFrom.",
+	v1alpha1.ConditionExpired:      "Remove spec.expiresAt, or set it to a later time, to capture the group again. Stored data stays.",
 }
 
 // conditionProblems describes the conditions that are not as they should be.
@@ -201,7 +202,7 @@ func conditionProblems(s *v1alpha1.ArchiveGroupStatus) (out []overview.Problem) 
 		case c.Status != metav1.ConditionTrue:
 		case c.Type == v1alpha1.ConditionDegraded:
 			out = append(out, overview.Problem{Severity: overview.SeverityError, Text: c.Message, Advice: advice[c.Type]})
-		case c.Type == v1alpha1.ConditionConflicted:
+		case c.Type == v1alpha1.ConditionConflicted, c.Type == v1alpha1.ConditionQuestionable:
 			out = append(out, overview.Problem{Severity: overview.SeverityWarning, Text: c.Message, Advice: advice[c.Type]})
 		case c.Type == v1alpha1.ConditionExpired, c.Type == v1alpha1.ConditionProgressing:
 			out = append(out, overview.Problem{Severity: overview.SeverityInfo, Text: c.Message, Advice: advice[c.Type]})

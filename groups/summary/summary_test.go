@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/groups/manifest"
 )
@@ -103,5 +106,15 @@ func TestCheckNamesTheField(t *testing.T) {
 	}
 	if !strings.HasPrefix(ok.Manifest, "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata:\n  name: vacuum\n  namespace: lab\nspec:\n") {
 		t.Errorf("the manifest is\n%s", ok.Manifest)
+	}
+}
+
+// TestAQuestionableGroupHasAProblem checks that the problems of a group have the condition Questionable.
+func TestAQuestionableGroupHasAProblem(t *testing.T) {
+	got := conditionProblems(&v1alpha1.ArchiveGroupStatus{Conditions: []metav1.Condition{
+		{Type: v1alpha1.ConditionQuestionable, Status: metav1.ConditionTrue, Message: "1 channel name"},
+	}})
+	if len(got) != 1 || got[0].Severity != overview.SeverityWarning || got[0].Text != "1 channel name" || got[0].Advice == "" {
+		t.Errorf("the problems are %+v", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/query"
 )
 
@@ -33,30 +34,19 @@ const unstoredTimeout = 10 * time.Second
 // that it captures now.
 //
 // Before the first update of the API server the engines are unknown, so that each PV counts as
-// unanswered.
+// unanswered. So does a PV in a shard of which one engine is unknown.
+//
+// If no known engine captures the PV, an unknown engine may capture it in a shard that nobody named: this
+// table may be outdated. Held.Confirmed says up to which time it is right.
 func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 	pv, at := q.PV, r.table.Load()
-	in, certain := at.find(pv)
-	held := query.Held{Known: certain, Unanswered: !r.synced.Load()}
-	var urls []string
-	if len(in) == 0 {
-		urls = at.engines
-	}
-	for _, p := range in {
-		held.Shards = append(held.Shards, p.shard)
-		urls = append(urls, p.engines...)
-	}
-	for _, shard := range at.formerShards(pv) {
-		if !slices.Contains(held.Shards, shard) {
-			held.Shards = append(held.Shards, shard)
-			urls = append(urls, at.enginesOf(shard)...)
-		}
-	}
+	held, urls, captured := at.holders(pv)
+	held.Unanswered = held.Unanswered || !r.synced.Load()
 	q.Shards = slices.Clone(held.Shards)
 	waiting := at.unstored(q.Shards)
 	ask := func(url string) (query.Held, error) {
 		since, needed := waiting[url]
-		timeout := recentTimeout
+		timeout := r.recentTimeout
 		if needed {
 			timeout = unstoredTimeout
 		}
@@ -74,10 +64,58 @@ func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 	if !slices.ContainsFunc(answers, isCapturing) {
 		answers = append(answers, r.queryEngines(without(at.engines, urls), ask)...)
 	}
+	if !slices.ContainsFunc(answers, func(h query.Held) bool { return len(h.Shards) > 0 }) {
+		held.Confirmed = r.confirmed(captured && !slices.ContainsFunc(answers, isCapturing))
+	}
 	for _, answer := range answers {
 		held.Add(answer)
 	}
 	return held
+}
+
+// holders returns the shards in which a PV is or was recently, and the engines that may hold samples of it.
+// captured means that engines should capture the PV now.
+func (t *table) holders(pv string) (held query.Held, urls []string, captured bool) {
+	in, certain := t.find(pv)
+	held.Known = certain
+	add := func(p *route) {
+		held.Shards = append(held.Shards, p.shard)
+		urls = append(urls, p.engines...)
+		held.Unanswered = held.Unanswered || p.unknown
+	}
+	for _, p := range in {
+		add(p)
+	}
+	captured = len(urls) > 0 || held.Unanswered
+	if len(in) == 0 {
+		urls = slices.Clone(t.engines) // others read t.engines at the same time
+	}
+	for _, shard := range t.formerShards(pv) {
+		if !slices.Contains(held.Shards, shard) {
+			add(t.route(shard))
+		}
+	}
+	return held, urls, captured
+}
+
+const (
+	// underWay bounds how long a change may be under way from the API server.
+	underWay = 5 * time.Second
+	// outdated is an age of the table that it has only if the API server cannot be reached: twice the interval
+	// between two bookmarks, and more.
+	outdated = 150 * time.Second
+)
+
+// confirmed returns the time, in ns since 1970, up to which the table is known to be right, for a PV that no
+// known engine captures. denied means that engines should capture it, by the table, and say that they do not.
+// Otherwise the table is probably right unless the API server has not been heard for long, and confirmed returns
+// 0. It also returns 0 if the API server was never heard, because the PV counts as unanswered then.
+func (r *Router) confirmed(denied bool) int64 {
+	seen := r.seen()
+	if seen.IsZero() || !denied && time.Since(seen) < outdated {
+		return 0
+	}
+	return clock.Moment(r.cfg.Now, seen.Add(-underWay)).Begin
 }
 
 // isCapturing reports whether an answer does not rule out that its engine captures the PV.

@@ -17,6 +17,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/mirror"
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/peer"
 )
 
@@ -29,7 +30,9 @@ type Config struct {
 	Port       int
 	Client     client.WithWatch
 	Registerer prometheus.Registerer
-	Log        *slog.Logger
+	// Now returns the present instant. If it is nil, the clock of this machine counts as right.
+	Now func() clock.Instant
+	Log *slog.Logger
 }
 
 // Router knows which engines capture a PV, and queries them. It implements query.Recent
@@ -48,11 +51,18 @@ type Router struct {
 	table  atomic.Pointer[table]
 	former former // used by Run only
 	synced atomic.Bool
+	// recentTimeout is recentTimeout, or longer in tests.
+	recentTimeout time.Duration
+	// seen returns up to when the table has the changes of the API server, or the zero time.
+	seen func() time.Time
 }
 
 // New returns a Router that knows no engines yet.
 func New(cfg Config) *Router {
-	r := &Router{cfg: cfg, metrics: newMetrics(cfg.Registerer), started: time.Now(), wake: make(chan struct{}, 1)}
+	r := &Router{cfg: cfg, metrics: newMetrics(cfg.Registerer), started: time.Now(), wake: make(chan struct{}, 1), recentTimeout: recentTimeout}
+	if cfg.Now == nil {
+		r.cfg.Now = clock.New(clock.Config{}).Now
+	}
 	r.peers.HTTP = &http.Client{Transport: &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: 10 * time.Second,
@@ -65,6 +75,13 @@ func New(cfg Config) *Router {
 	}}, r.wakeUp)
 	r.lists = mirror.NewLists(cfg.Client, cfg.Namespace, decodePVSet, r.wakeUp, cfg.Log)
 	r.table.Store(&table{})
+	r.seen = func() time.Time {
+		shards, pods := r.shards.Seen(), r.pods.Seen()
+		if shards.Before(pods) {
+			return shards
+		}
+		return pods
+	}
 	return r
 }
 

@@ -291,7 +291,7 @@ func (s *site) checkFleet() {
 // that hold unstored samples. Unstored samples are not in the journal, so the read would have
 // a gap that nobody notices.
 func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
-	shard := shardOf(1, "l", "e1 Capturing", "e2 Capturing", "gone Capturing")
+	shard := shardOf(1, "l", "e1 Capturing", "e2 Capturing", "gone Drained")
 	since := metav1.NewTime(time.Unix(1000, 0))
 	for i := range shard.Status.Engines {
 		shard.Status.Engines[i].WaitingSince = &since
@@ -361,6 +361,7 @@ func fakeSite(t *testing.T, engines map[string]*fakeEngine) (r *Router, addresse
 		addresses[name] = srv.URL
 	}
 	r = New(Config{Log: slog.New(slog.DiscardHandler)})
+	r.recentTimeout = time.Minute // on a slow machine, too, each engine answers
 	r.synced.Store(true)
 	t.Cleanup(r.peers.HTTP.CloseIdleConnections)
 	return r, addresses
@@ -410,6 +411,58 @@ func TestAnOutdatedTableAsksAllEngines(t *testing.T) {
 	}
 	if held := r.Recent(t.Context(), query.RecentRequest{PV: "A"}); len(held.Covers) != 1 {
 		t.Errorf("%d engines are asked for a PV that has not moved", len(held.Covers))
+	}
+}
+
+// TestAReadSaysThatItsEngineIsUnknown checks what the reader learns if the engine that captures the PV is not
+// known: it must not take the answers of the other engines for complete.
+func TestAReadSaysThatItsEngineIsUnknown(t *testing.T) {
+	other := &fakeEngine{writer: store.WriterID{1}, pvs: []string{"A"}}
+	capturing := func(s *v1alpha1.ArchiveShard, engine string) *v1alpha1.ArchiveShard {
+		s.Spec.Engines = []v1alpha1.ShardEngine{{Name: engine, Order: v1alpha1.OrderCapture}}
+		return s
+	}
+	for name, c := range map[string]struct {
+		shard                 *v1alpha1.ArchiveShard
+		pv                    string
+		down                  bool          // an engine does not answer
+		silent                time.Duration // since the API server was heard
+		unanswered, confirmed bool
+	}{
+		"its pod is not known":            {shard: shardOf(2, "l", "new Joining"), pv: "C", unanswered: true, confirmed: true},
+		"it has not answered yet":         {shard: capturing(shardOf(2, "l"), "new"), pv: "C", unanswered: true, confirmed: true},
+		"one of two is not known":         {shard: shardOf(1, "l", "e1 Capturing", "new Joining"), pv: "A", unanswered: true},
+		"all are known":                   {shard: capturing(shardOf(1, "l", "e1 Capturing", "old Drained"), "e1"), pv: "A"},
+		"the PV has moved to it":          {shard: shardOf(1, "l", "e1 Capturing"), pv: "C", confirmed: true},
+		"the shard has no engine":         {shard: shardOf(2, "l"), pv: "C"},
+		"the PV has been removed":         {shard: shardOf(1, "other", "e1 Capturing"), pv: "C"},
+		"it does not answer":              {shard: shardOf(1, "l", "down Capturing"), pv: "A", down: true, unanswered: true},
+		"neither does the API server":     {shard: shardOf(1, "l", "down Capturing"), pv: "A", down: true, silent: 10 * time.Minute, unanswered: true, confirmed: true},
+		"the API server is not reachable": {shard: shardOf(1, "other", "e1 Capturing"), pv: "C", silent: 10 * time.Minute, confirmed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, addresses := fakeSite(t, map[string]*fakeEngine{"e1": other})
+			if c.down {
+				down := httptest.NewServer(http.NotFoundHandler())
+				down.Close()
+				addresses["down"] = down.URL
+			}
+			heard := time.Now().Add(-c.silent)
+			r.seen = func() time.Time { return heard }
+			lists := map[string]*pvSet{"l": pvSetOf(t, "A", "C"), "other": pvSetOf(t, "B")}
+			r.table.Store(buildTable(map[string]*v1alpha1.ArchiveShard{"s": c.shard}, addresses,
+				func(name string) (*pvSet, bool) { n, ok := lists[name]; return n, ok }))
+			held := r.Recent(t.Context(), query.RecentRequest{PV: c.pv})
+			if held.Unanswered != c.unanswered {
+				t.Errorf("an engine may not have answered: %v", held.Unanswered)
+			}
+			if (held.Confirmed != 0) != c.confirmed {
+				t.Fatalf("the shards are known until %d", held.Confirmed)
+			}
+			if late := heard.UnixNano() - held.Confirmed; c.confirmed && (late < int64(underWay) || late > int64(time.Hour)) {
+				t.Errorf("the shards are known until %v before the API server was heard", time.Duration(late))
+			}
+		})
 	}
 }
 

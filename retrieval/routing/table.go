@@ -38,6 +38,8 @@ type route struct {
 	shard int
 	// engines are the URLs of the engines that capture the shard, the sealer first.
 	engines []string
+	// unknown means that an engine may capture the shard whose URL is not known: its pod is new or lost.
+	unknown bool
 	// unstored maps the URLs of the engines that hold samples which are not in the journal
 	// to the start of that state, in ns since 1970.
 	unstored map[string]int64
@@ -94,14 +96,14 @@ func (t *table) find(pv string) (in []*route, certain bool) {
 	return in, certain
 }
 
-// enginesOf returns the engines that capture a shard.
-func (t *table) enginesOf(shard int) []string {
+// route returns the route of a shard. It has no engines if there is no such shard.
+func (t *table) route(shard int) *route {
 	for i := range t.routes {
 		if t.routes[i].shard == shard {
-			return t.routes[i].engines
+			return &t.routes[i]
 		}
 	}
-	return nil
+	return &route{shard: shard}
 }
 
 // unstored returns the engines that hold unstored samples of any of the shards, each with the
@@ -159,6 +161,7 @@ func buildTable(shards map[string]*v1alpha1.ArchiveShard, addresses map[string]s
 			continue
 		}
 		p := route{shard: int(*obj.Spec.Index), complete: true, engines: capturingEngines(obj, addresses), unstored: enginesWithUnstored(obj, addresses)}
+		p.unknown = hasUnknownEngine(obj, addresses)
 		for _, ref := range obj.Spec.Lists {
 			n, ok := get(ref.Name)
 			if ok {
@@ -201,6 +204,13 @@ func capturingEngines(obj *v1alpha1.ArchiveShard, addresses map[string]string) (
 		}
 	}
 	return urls
+}
+
+// hasUnknownEngine reports whether an engine without an address captures a shard, or has the order to capture it.
+func hasUnknownEngine(obj *v1alpha1.ArchiveShard, addresses map[string]string) bool {
+	unknown := func(name string) bool { return addresses[name] == "" }
+	return slices.ContainsFunc(obj.Spec.Engines, func(e v1alpha1.ShardEngine) bool { return e.Order == v1alpha1.OrderCapture && unknown(e.Name) }) ||
+		obj.Status != nil && slices.ContainsFunc(obj.Status.Engines, func(e v1alpha1.ShardEngineStatus) bool { return e.Phase != v1alpha1.Drained && unknown(e.Name) })
 }
 
 // enginesWithUnstored returns the URLs of the engines that hold samples of a shard which the

@@ -26,7 +26,7 @@ func openMemory(fs vfs.FS) (*Store, error) {
 	// The default scheduler polls ten times per second. In a synctest bubble, where time
 	// passes at once, the polls would never end.
 	opts.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
-	db, err := pebble.Open("", opts)
+	db, err := openDB("", opts)
 	if err != nil {
 		return nil, fmt.Errorf("opening an archive in memory: %w", errors.Join(err, lock.Close()))
 	}

@@ -71,7 +71,7 @@ func open(dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := pebble.Open(dir, dbOptions(lock, opts.Log))
+	db, err := openDB(dir, dbOptions(lock, opts.Log))
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
