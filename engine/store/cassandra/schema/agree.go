@@ -38,7 +38,7 @@ func (c *target) schemaSession(ctx context.Context) (*gocql.Session, error) {
 		return nil, err
 	}
 	top, err := cql.ReadTopology(ctx, session)
-	session.Close()
+	cql.Close(session)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (c *target) checkNodes(ctx context.Context, dc string) (nodeStatus, error) 
 	if err != nil {
 		return nodeStatus{}, err
 	}
-	defer session.Close()
+	defer cql.Close(session)
 	for deadline := time.Now().Add(agreeWait); ; {
 		r, versions := c.schemas(ctx, session, dc)
 		if len(versions) == 1 {

@@ -132,7 +132,7 @@ func (r *replicator) advance(ctx context.Context) (finished bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer session.Close()
+	defer cql.Close(session)
 	top, err := cql.ReadTopology(ctx, session)
 	if err != nil {
 		return false, err

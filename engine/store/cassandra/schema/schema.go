@@ -37,7 +37,7 @@ func Create(ctx context.Context, config cql.Config) error {
 	if err != nil {
 		return err
 	}
-	defer session.Close()
+	defer cql.Close(session)
 	version, err := readVersion(ctx, session, cfg.Keyspace)
 	switch {
 	case err == nil && (version < 1 || version > Version):
