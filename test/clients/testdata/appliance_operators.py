@@ -1,10 +1,10 @@
 """The post-processors of the Archiver Appliance, from its documentation.
 
-This module is a reference for tests. It knows nothing of Varve: each
-function states the sentence that defines its operator, where that
-sentence is, and computes it in the plainest way. Sums are exact: they
-are sums of rational numbers, so that no order of additions and no
-rounding is part of a definition.
+This module is a reference for tests. It was written before its author had
+read Varve's post-processors: each function states the sentence that defines
+its operator, where that sentence is, and computes it in the plainest way.
+Sums are exact: they are sums of rational numbers, so that no order of
+additions and no rounding is part of a definition.
 
 Sources, read at commit a7a938e of archiver-appliance/epicsarchiverap:
 
@@ -21,10 +21,14 @@ disagree, the function says which of them it follows and why.
     samples -> seen -> operator -> served -> what a client receives
 
 Times are whole nanoseconds since 1970, UTC.
+
+Varve departs from the Appliance on purpose in a few places. A Request says
+which of these DEPARTURES apply; without them, it is a request to the
+Appliance.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 SECOND = 10**9
@@ -35,13 +39,30 @@ DEFAULT_DEADBAND = 1.0  # CODE, DeadBand: DEFAULT_ADEL
 
 NAN = math.nan
 
+# The departures, each with its reason. docs/reading.md lists them for users.
+DEPARTURES = {
+    "equal times": "an archive of Varve holds samples of equal time; an Appliance never stores them",
+    "carried apart": "a carried sample is alone in its bin for every operator, as for the statistics of CODE",
+    "fractions": "a time is not cut to whole seconds",
+    "no NaN in curves": "linear and loess skip NaN, as the other statistics do",
+    "infinite flyers": "an infinite sample is a flyer, and no other sample of its bin is lost",
+    "infinite loess": "a curve beside an infinite sample is NaN, and not the first sample",
+    "only outliers": "a loess line through outliers only is the sample in the middle, and not NaN",
+    "all points": "points before the start are sent; CONSUMER drops all but the last one",
+}
+
 
 @dataclass(frozen=True)
 class Sample:
-    """A stored sample: what an operator reads, and what some return."""
+    """A stored sample: what an operator reads, and what some return.
+
+    The value of an enumeration is the number of its state, and that of an
+    array its first element (CODE, VectorValue: "we always return the first
+    value"). A text is not a number.
+    """
 
     time: int
-    value: float
+    value: object  # a float, or a str
     severity: int = 0
     status: int = 0
 
@@ -55,6 +76,11 @@ class Point:
     severity: int = 0
     status: int = 0
     fields: dict = field(default_factory=dict)
+    doubtful: bool = False  # rounding decides about the value
+
+
+class Doubtful(Exception):
+    """Rounding decides which samples an operator returns."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +89,7 @@ class Request:
 
     start: int
     end: int
+    departures: frozenset = frozenset()
 
 
 def point(sample, time=None):
@@ -89,13 +116,15 @@ def inside(samples, request):
     return [s for s in samples if request.start <= s.time <= request.end]
 
 
-def once(samples):
+def once(samples, request):
     """Of samples with the same time, the first.
 
     CODE: "ETL is not transactional; so we can get the same event twice
     from different stores", so an event that is not after the previous
     one is skipped.
     """
+    if "equal times" in request.departures:
+        return samples
     kept = []
     for sample in samples:
         if not kept or sample.time > kept[-1].time:
@@ -104,9 +133,22 @@ def once(samples):
 
 
 def seen(samples, request):
-    """The samples that an operator reads: the carried one and those inside."""
-    first = carried(samples, request)
-    return once(([first] if first else []) + inside(samples, request))
+    """The samples that an operator reads: the carried one and those inside.
+
+    A sample at the start replaces the carried one (CODE: "if
+    (eventInstant.equals(start)) shouldAddLastSampleBeforeStart = false").
+    """
+    first, within = carried(samples, request), inside(samples, request)
+    if first and not (within and within[0].time == request.start):
+        within = [first] + within
+    return once(within, request)
+
+
+def numeric(samples):
+    """The samples that are numbers. A PV of an Appliance has one type for
+    ever, so that no text is among numbers there.
+    """
+    return [s for s in samples if not isinstance(s.value, str)]
 
 
 def served(points, request):
@@ -116,6 +158,8 @@ def served(points, request):
     it first: "if(e.getEventTimeStamp().isBefore(this.startTimeStamp) ||
     equals) firstEvent = e".
     """
+    if "all points" in request.departures:
+        return points
     early = [i for i, p in enumerate(points) if p.time <= request.start]
     return points[early[-1] :] if early else points
 
@@ -140,20 +184,29 @@ def middle(number, interval):
     return (2 * number + 1) * interval * SECOND // 2
 
 
-def middle_second(number, interval):
+def middle_second(number, interval, request):
     """The whole second of the middle of a bin.
 
     CODE, FillsCollectorEventStream: "we put the event time stamp in the
     center of the bin", in whole seconds.
     """
-    return middle(number, interval) // SECOND * SECOND
+    time = middle(number, interval)
+    return time if "fractions" in request.departures else time // SECOND * SECOND
 
 
-def gather(samples, interval):
-    """GUIDE: "Samples belonging to the same bin are gathered together"."""
+def gather(samples, request, interval):
+    """GUIDE: "Samples belonging to the same bin are gathered together".
+
+    In CODE, only the statistics put the carried sample apart. For the other
+    operators it is in the bin of its time, which may be the first bin of
+    the request. GUIDE says nothing about it.
+    """
     bins = {}
     for sample in samples:
-        bins.setdefault(bin_of(sample.time, interval), []).append(sample)
+        number = bin_of(sample.time, interval)
+        if sample.time < request.start and "carried apart" in request.departures:
+            number = bin_of(request.start, interval) - 1
+        bins.setdefault(number, []).append(sample)
     return bins
 
 
@@ -166,44 +219,61 @@ def summary_bins(samples, request, interval):
     summaries." The carried sample is a bin of its own, before the first
     one, unless a sample is at the start.
     """
-    within = once(inside(samples, request))
-    bins = gather(within, interval)
-    first = carried(samples, request)
-    if first and not (within and within[0].time == request.start):
-        bins[bin_of(request.start, interval) - 1] = [first]
+    read = seen(samples, request)
+    bins = gather([s for s in read if s.time >= request.start], request, interval)
+    first = [s for s in read if s.time < request.start]
+    if first:
+        bins[bin_of(request.start, interval) - 1] = first
     return dict(sorted(bins.items()))
 
 
-def summarize(samples, request, interval, statistic, empty=None):
-    """One point per bin.
+def numeric_bins(samples, request, interval):
+    """The bins of a statistic of numbers."""
+    bins = summary_bins(samples, request, interval).items()
+    return {number: numeric(bin) for number, bin in bins if numeric(bin)}
 
-    The value is the statistic of the bin's numbers; NaN is skipped (CODE:
-    "Skipping NAN"). The severity is the greatest one (CODE, SummaryValue:
-    "Maximize severity"), the status is 0. An empty bin after a full one
-    repeats the point before it (CODE, FillNoFillSupport: "by default, we
-    inherit values from the previous bins"), or has what empty() returns,
-    with severity 0.
+
+def numbers_of(bin):
+    """The numbers of a bin. CODE: "Skipping NAN"."""
+    return [s.value for s in numeric(bin) if not math.isnan(s.value)]
+
+
+def summarize(bins, request, interval, fills, statistic, empty=None):
+    """One point per bin, of the statistic of the bin.
+
+    The severity is the greatest one (CODE, SummaryValue: "Maximize
+    severity"), the status is 0. An empty bin after a full one repeats the
+    point before it (CODE, FillNoFillSupport: "by default, we inherit values
+    from the previous bins"), or has what empty() makes of that point. It is
+    left out if the operator does not fill.
 
     CODE gives the carried sample severity 0, because it adds that sample
     outside of the loop that compares severities. No comment says so, and
     a bin with one sample has that sample's severity everywhere else.
     """
-    bins = summary_bins(samples, request, interval)
     if not bins:
         return []
-    points = []
-    value, severity, fields = None, 0, {}
+    points, last = [], None
     for number in range(min(bins), bin_of(request.end, interval) + 1):
         if number in bins:
-            value = statistic([s.value for s in bins[number] if not math.isnan(s.value)])
-            fields = {}
-            if isinstance(value, tuple):
-                value, fields = value
-            severity = max(s.severity for s in bins[number])
+            last = statistic(number, bins[number])
+            last = replace(last, severity=max(s.severity for s in bins[number]))
+        elif not fills:
+            continue
         elif empty is not None:
-            value, severity, fields = empty(value), 0, {}
-        points.append(Point(middle(number, interval), value, severity, 0, fields))
+            last = empty(last)
+        points.append(replace(last, time=middle(number, interval)))
     return points
+
+
+def summary(statistic):
+    """The operator of a statistic of numbers."""
+
+    def operator(samples, request, interval=DEFAULT_INTERVAL, fills=True):
+        bins = numeric_bins(samples, request, interval)
+        return summarize(bins, request, interval, fills, lambda _, bin: Point(0, statistic(numbers_of(bin))))
+
+    return operator
 
 
 # --- Statistics of numbers, by the definitions of MATH -------------------
@@ -227,6 +297,14 @@ def rounded(number):
         return math.inf if number > 0 else -math.inf
 
 
+def root(number):
+    """The square root of a rational number, as a float. The square of a float
+    may be beyond the greatest one.
+    """
+    scale = Fraction(2) ** (2 * (max(number.numerator.bit_length(), 1) // 2 - number.denominator.bit_length() // 2))
+    return math.sqrt(number / scale) * 2.0 ** ((scale.numerator.bit_length() - scale.denominator.bit_length()) // 2)
+
+
 def exact(numbers):
     """The numbers as rational ones, or None if one is infinite."""
     if any(math.isinf(x) for x in numbers):
@@ -234,10 +312,25 @@ def exact(numbers):
     return [Fraction(x) for x in numbers]
 
 
+def whole(numbers):
+    """The numbers as whole multiples of a fraction of 1, and that fraction's
+    denominator. Floats have powers of 2 as denominators.
+    """
+    denominator = max(x.denominator for x in numbers)
+    return [x.numerator * (denominator // x.denominator) for x in numbers], denominator
+
+
+def average(numbers):
+    """The sum of the numbers, divided by their count."""
+    multiples, denominator = whole(numbers)
+    return Fraction(sum(multiples), denominator * len(numbers))
+
+
 def central(numbers, power):
     """The sum of the powers of the distances from the mean."""
-    mean = sum(numbers) / len(numbers)
-    return sum((x - mean) ** power for x in numbers)
+    multiples, denominator = whole(numbers)
+    n, total = len(numbers), sum(multiples)
+    return Fraction(sum((n * x - total) ** power for x in multiples), (n * denominator) ** power)
 
 
 def mean_of(numbers):
@@ -247,7 +340,7 @@ def mean_of(numbers):
     if not numbers:
         return NAN
     exactly = exact(numbers)
-    return sum(numbers) / len(numbers) if exactly is None else rounded(sum(exactly) / len(exactly))
+    return sum(numbers) / len(numbers) if exactly is None else rounded(average(exactly))
 
 
 def variance_of(numbers, less=1):
@@ -267,7 +360,9 @@ def deviation_of(numbers):
     """MATH, SummaryStatistics.getStandardDeviation: the root of the variance,
     0 for a single value, NaN for none.
     """
-    return math.sqrt(variance_of(numbers))
+    if len(numbers) < 2 or exact(numbers) is None:
+        return variance_of(numbers)
+    return root(central(exact(numbers), 2) / (len(numbers) - 1))
 
 
 def median_of(numbers):
@@ -296,8 +391,8 @@ def skewness_of(numbers):
     if n < 3 or exactly is None or not central(exactly, 2):
         return NAN
     variance = central(exactly, 2) / (n - 1)
-    cubes = Fraction(n, (n - 1) * (n - 2)) * central(exactly, 3) / variance
-    return rounded(cubes) / math.sqrt(rounded(variance))
+    ratio = Fraction(n, (n - 1) * (n - 2)) * central(exactly, 3)
+    return math.copysign(root((ratio / variance) ** 2 / variance), ratio)
 
 
 def kurtosis_of(numbers):
@@ -314,9 +409,22 @@ def kurtosis_of(numbers):
     return rounded(ratio - Fraction(3 * (n - 1) ** 2, (n - 2) * (n - 3)))
 
 
-def extreme_of(choose, numbers):
-    """MATH, SummaryStatistics.getMin and getMax: NaN if there are none."""
-    return choose(numbers) if numbers else NAN
+def min_of(numbers):
+    """MATH, SummaryStatistics.getMin: NaN if there are none."""
+    return min(numbers, default=NAN)
+
+
+def max_of(numbers):
+    """MATH, SummaryStatistics.getMax: NaN if there are none."""
+    return max(numbers, default=NAN)
+
+
+def rms_of(numbers):
+    """The root of the mean of the squares, NaN if there are no numbers."""
+    if not numbers:
+        return NAN
+    exactly = exact(numbers)
+    return math.inf if exactly is None else root(average([x * x for x in exactly]))
 
 
 def five_of(numbers):
@@ -326,95 +434,122 @@ def five_of(numbers):
     return [
         mean_of(numbers),
         deviation_of(numbers),
-        extreme_of(min, numbers),
-        extreme_of(max, numbers),
+        min_of(numbers),
+        max_of(numbers),
         float(len(numbers)),
     ]
 
 
 # --- Operators with one point per bin -------------------------------------
+#
+# CODE, PostProcessors, registers each of them a second time, with "Sample"
+# after its name: "the no fill variant".
 
 
-def mean(samples, request, interval=DEFAULT_INTERVAL):
+def mean(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Returns the average value of a bin [...] SummaryStatistics.getMean()"."""
-    return summarize(samples, request, interval, mean_of)
+    return summary(mean_of)(samples, request, interval, fills)
 
 
-def minimum(samples, request, interval=DEFAULT_INTERVAL):
+def minimum(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE, min: "Returns the minimum value in a bin"."""
-    return summarize(samples, request, interval, lambda numbers: extreme_of(min, numbers))
+    return summary(min_of)(samples, request, interval, fills)
 
 
-def maximum(samples, request, interval=DEFAULT_INTERVAL):
+def maximum(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE, max: "Returns the maximum value in a bin"."""
-    return summarize(samples, request, interval, lambda numbers: extreme_of(max, numbers))
+    return summary(max_of)(samples, request, interval, fills)
 
 
-def count(samples, request, interval=DEFAULT_INTERVAL):
+def count(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Returns the number of samples in a bin [...]
     SummaryStatistics.getN()". CODE, FillNoFillSupport: "For some post
     processors, we do fill empty bins but with zeroes instead"; count is
-    the one.
+    the one. Its zeroes have severity 0.
+
+    A text counts: GUIDE speaks of samples. CODE fails for texts.
     """
-    return summarize(samples, request, interval, lambda numbers: float(len(numbers)), lambda _: 0.0)
+
+    def number(_, bin):
+        return Point(0, float(len(numbers_of(bin)) + len(bin) - len(numeric(bin))))
+
+    bins = summary_bins(samples, request, interval)
+    return summarize(bins, request, interval, fills, number, lambda _: Point(0, 0.0))
 
 
-def median(samples, request, interval=DEFAULT_INTERVAL):
+def median(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Returns the median value of a bin [...]
     DescriptiveStatistics.getPercentile(50)"."""
-    return summarize(samples, request, interval, median_of)
+    return summary(median_of)(samples, request, interval, fills)
 
 
-def std(samples, request, interval=DEFAULT_INTERVAL):
+def std(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Returns the standard deviation of a bin [...]
     SummaryStatistics.getStandardDeviation()"."""
-    return summarize(samples, request, interval, deviation_of)
+    return summary(deviation_of)(samples, request, interval, fills)
 
 
-def jitter(samples, request, interval=DEFAULT_INTERVAL):
+def jitter(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Returns the jitter (the standard deviation divided by the mean)
     of a bin"."""
-    return summarize(samples, request, interval, lambda numbers: divide(deviation_of(numbers), mean_of(numbers)))
+
+    def ratio(_, bin):
+        numbers = numbers_of(bin)
+        divisor = mean_of(numbers)
+        tiny = abs(divisor) < 1e-6 * max((abs(x) for x in numbers), default=0)
+        return Point(0, divide(deviation_of(numbers), divisor), doubtful=tiny)
+
+    return summarize(numeric_bins(samples, request, interval), request, interval, fills, ratio)
 
 
-def variance(samples, request, interval=DEFAULT_INTERVAL):
+def variance(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Returns the variance of a bin [...] SummaryStatistics.getVariance()"."""
-    return summarize(samples, request, interval, variance_of)
+    return summary(variance_of)(samples, request, interval, fills)
 
 
-def popvariance(samples, request, interval=DEFAULT_INTERVAL):
+def popvariance(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Returns the population variance of a bin [...]
     SummaryStatistics.getPopulationVariance()"."""
-    return summarize(samples, request, interval, lambda numbers: variance_of(numbers, less=0))
+    return summary(lambda numbers: variance_of(numbers, less=0))(samples, request, interval, fills)
 
 
-def kurtosis(samples, request, interval=DEFAULT_INTERVAL):
+def rms(samples, request, interval=DEFAULT_INTERVAL, fills=True):
+    """CODE, RMS: "Implements the RMS across an interval": the root of the mean
+    of the squares. CODE does not register it, and GUIDE does not name it.
+    """
+    return summary(rms_of)(samples, request, interval, fills)
+
+
+def kurtosis(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Returns the kurtosis of a bin [...]
     DescriptiveStatistics.getKurtosis()"."""
-    return summarize(samples, request, interval, kurtosis_of)
+    return summary(kurtosis_of)(samples, request, interval, fills)
 
 
-def skewness(samples, request, interval=DEFAULT_INTERVAL):
+def skewness(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Returns the skewness of a bin [...]
     DescriptiveStatistics.getSkewness()"."""
-    return summarize(samples, request, interval, skewness_of)
+    return summary(skewness_of)(samples, request, interval, fills)
 
 
-def stats(samples, request, interval=DEFAULT_INTERVAL):
+def stats(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """CODE, Statistics: "provides a set of statistical numbers for a specific
     bin. The order of parameters is: mean, std, min, max, count." GUIDE does
     not name this operator.
     """
-    return summarize(samples, request, interval, five_of)
+    return summary(five_of)(samples, request, interval, fills)
 
 
-def errorbar(samples, request, interval=DEFAULT_INTERVAL):
+def errorbar(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Similar to the mean operator; in addition, the std is passed in
     as an extra column". CODE: the column is "stdz".
     """
-    return summarize(
-        samples, request, interval, lambda numbers: (mean_of(numbers), {"stdz": deviation_of(numbers)})
-    )
+
+    def pair(_, bin):
+        numbers = numbers_of(bin)
+        return Point(0, mean_of(numbers), fields={"stdz": deviation_of(numbers)})
+
+    return summarize(numeric_bins(samples, request, interval), request, interval, fills, pair)
 
 
 # --- Operators that return samples of bins --------------------------------
@@ -422,12 +557,12 @@ def errorbar(samples, request, interval=DEFAULT_INTERVAL):
 
 def first_sample(samples, request, interval=DEFAULT_INTERVAL):
     """GUIDE, firstSample: "Returns the first sample in a bin." """
-    return [point(bin[0]) for bin in gather(seen(samples, request), interval).values()]
+    return [point(bin[0]) for bin in gather(seen(samples, request), request, interval).values()]
 
 
 def last_sample(samples, request, interval=DEFAULT_INTERVAL):
     """GUIDE, lastSample: "Returns the last sample in a bin." """
-    return [point(bin[-1]) for bin in gather(seen(samples, request), interval).values()]
+    return [point(bin[-1]) for bin in gather(seen(samples, request), request, interval).values()]
 
 
 def fill(samples, request, interval, choose):
@@ -438,14 +573,14 @@ def fill(samples, request, interval, choose):
     """
     first = bin_of(request.start, interval)
     chosen = {}
-    for number, bin in gather(seen(samples, request), interval).items():
+    for number, bin in gather(seen(samples, request), request, interval).items():
         chosen[max(number, first - 1)] = choose(bin)
     if not chosen:
         return []
     points, last = [], None
     for number in range(min(chosen), bin_of(request.end, interval) + 1):
         last = chosen.get(number, last)
-        points.append(point(last, middle_second(number, interval)))
+        points.append(point(last, middle_second(number, interval, request)))
     return points
 
 
@@ -473,12 +608,19 @@ def divided(samples, request, interval, deviations, keep):
     with NaN is false, so that a NaN is neither a flyer nor none.
     """
     points = []
-    for bin in gather(seen(samples, request), interval).values():
-        numbers = [s.value for s in bin if not math.isnan(s.value)]
-        if not numbers:
-            continue
-        average, cutoff = mean_of(numbers), deviations * deviation_of(numbers)
-        points += [point(s) for s in bin if keep(abs(s.value - average), cutoff)]
+    for bin in gather(numeric(seen(samples, request)), request, interval).values():
+        numbers = numbers_of(bin)
+        if "infinite flyers" in request.departures:
+            numbers = [x for x in numbers if math.isfinite(x)]
+        middle_value, cutoff = mean_of(numbers), deviations * deviation_of(numbers)
+        for sample in bin:
+            distance = abs(sample.value - middle_value)
+            if math.isinf(sample.value) and "infinite flyers" in request.departures:
+                distance, cutoff = math.inf, 0.0 if math.isnan(cutoff) else cutoff
+            elif len(set(numbers)) > 1 and abs(distance - cutoff) < 1e-9 * abs(max_of([abs(x) for x in numbers])):
+                raise Doubtful
+            if keep(distance, cutoff):
+                points.append(point(sample))
     return points
 
 
@@ -498,14 +640,14 @@ def nth(samples, request, every=DEFAULT_INTERVAL):
     """GUIDE: "Returns every n-th value." CODE: of the selected time span, from
     the first one on; the default n is 900.
     """
-    return [point(s) for s in once(inside(samples, request))[::every]]
+    return [point(s) for s in once(inside(samples, request), request)[::every]]
 
 
 def ncount(samples, request):
     """GUIDE: "Returns the total number of samples in a selected time span."
     CODE: one sample at the start of the span, also for none.
     """
-    return [Point(request.start, float(len(once(inside(samples, request)))))]
+    return [Point(request.start, float(len(once(inside(samples, request), request))))]
 
 
 def dead_band(samples, request, width=DEFAULT_DEADBAND):
@@ -519,7 +661,7 @@ def dead_band(samples, request, width=DEFAULT_DEADBAND):
     which is the intent that GUIDE names.
     """
     points, last = [], None
-    for sample in seen(samples, request):
+    for sample in numeric(seen(samples, request)):
         if (
             last is None
             or not math.isfinite(sample.value)
@@ -535,37 +677,33 @@ def dead_band(samples, request, width=DEFAULT_DEADBAND):
 # --- Operators for plots -------------------------------------------------
 
 
-def plot_bins(samples, request, interval):
-    """The bins of caplotbinning, in order."""
-    return gather(seen(samples, request), interval).items()
-
-
 def caplotbinning(samples, request, interval=DEFAULT_INTERVAL):
-    """GUIDE: "If there is no sample for the time span of a bin, the bin remains
-    empty. If there is one sample, it is placed in the bin. If there are two
-    samples, they are placed in the bin. If there are more than two samples,
-    the first and last one are placed in the bin. In addition, two artificial
-    samples are created with a time stamp right between the first and last
-    sample. One contains the minimum, the other the maximum [...] in the
-    sequence initial, minimum, maximum, final."
+    """GUIDE: "Approx implementation of ChannelArchiver plotbinning. If there is
+    no sample for the time span of a bin, the bin remains empty. If there is
+    one sample, it is placed in the bin. If there are two samples, they are
+    placed in the bin. If there are more than two samples, the first and last
+    one are placed in the bin. In addition, two artificial samples are created
+    [...] One contains the minimum, the other the maximum [...] in the sequence
+    initial, minimum, maximum, final."
 
-    CODE, CAPlotBinning: "Maximize severity" of the bin.
+    GUIDE quotes the Channel Archiver, where the artificial samples are "right
+    between the first and last sample". CODE, SampleLocation, is the
+    approximation: the four are at the start and the quarters of the bin, and
+    all times are whole seconds. CODE: "Maximize severity" of the bin.
     """
+
+    def cut(time):
+        return time if "fractions" in request.departures else time // SECOND * SECOND
+
     points = []
-    for number, bin in plot_bins(samples, request, interval):
+    for number, bin in gather(numeric(seen(samples, request)), request, interval).items():
         severity = max(s.severity for s in bin)
-        first, last = bin[0], bin[-1]
         placed = [(s.time, s.value) for s in bin]
         if len(bin) > 2:
-            numbers = [s.value for s in bin if not math.isnan(s.value)]
-            between = (first.time + last.time) // 2
-            placed = [
-                (first.time, first.value),
-                (between, extreme_of(min, numbers)),
-                (between, extreme_of(max, numbers)),
-                (last.time, last.value),
-            ]
-        points += [Point(time, value, severity) for time, value in placed]
+            numbers = numbers_of(bin)
+            four = (bin[0].value, min_of(numbers), max_of(numbers), bin[-1].value)
+            placed = [((4 * number + k) * interval * SECOND // 4, value) for k, value in enumerate(four)]
+        points += [Point(cut(time), value, severity) for time, value in placed]
     return points
 
 
@@ -585,14 +723,11 @@ def few(samples, request, points):
     requested (with a certain deadband), all samples will be returned." The
     carried sample counts as one, unless a sample is at the start.
     """
-    within = once(inside(samples, request))
-    first = carried(samples, request)
-    if first and not (within and within[0].time == request.start):
-        within = [first] + within
-    return [point(s) for s in within] if len(within) <= points else None
+    read = seen(samples, request)
+    return [point(s) for s in read] if len(read) <= points else None
 
 
-def optimized(samples, request, points=DEFAULT_POINTS):
+def optimized(samples, request, points=DEFAULT_POINTS, fills=True):
     """GUIDE: "Expects one parameter at initialization, which is the number of
     requested points. If there are less samples in the time interval than
     requested (with a certain deadband), all samples will be returned. If
@@ -602,84 +737,83 @@ def optimized(samples, request, points=DEFAULT_POINTS):
     all_of_them = few(samples, request, points)
     if all_of_them is not None:
         return all_of_them
-    return stats(samples, request, width_for(request, points))
+    return stats(samples, request, width_for(request, points), fills)
 
 
-def optim_last_sample(samples, request, points=DEFAULT_POINTS):
+def optim_last_sample(samples, request, points=DEFAULT_POINTS, fills=True):
     """GUIDE: "This differs from the optimized post processor in that if a bin
     is empty, instead of repeating the last bin with samples, the bin uses
     the last value of the last recorded sample instead (as mean, min and
     max; stddev is zero and number of samples is also zero)."
 
     CODE adds the last value as a sixth number, which a NaN does not change.
+    CODE gives an empty bin the severity of the bin after it, because it
+    fills when it has already read that bin. Its carried sample may be in the
+    first bin, unlike that of optimized. No comment says so.
     """
     all_of_them = few(samples, request, points)
     if all_of_them is not None:
         return all_of_them
-    last = NAN
-
-    def six_of(numbers):
-        nonlocal last
-        last = numbers[-1] if numbers else last
-        return five_of(numbers) + [last]
-
     interval = width_for(request, points)
-    result = []
-    filled = set(summary_bins(samples, request, interval))
-    for p in summarize(samples, request, interval, six_of):
-        if p.time // SECOND // interval not in filled:
-            value = p.value[5]
-            p = Point(p.time, [value, 0.0, value, value, 0.0, value], p.severity)
-        result.append(p)
-    return result
+    held = NAN
+
+    def six(_, bin):
+        nonlocal held
+        numbers = numbers_of(bin)
+        held = numbers[-1] if numbers else held
+        return Point(0, five_of(numbers) + [held])
+
+    def hold(last):
+        value = last.value[5]
+        return replace(last, value=[value, 0.0, value, value, 0.0, value])
+
+    return summarize(numeric_bins(samples, request, interval), request, interval, fills, six, hold)
 
 
 # --- Interpolations ------------------------------------------------------
 
 
-def interpolate(samples, request, interval, curve):
+def interpolate(samples, request, interval, fills, curve):
     """The value of a curve through a bin's samples at the middle of the bin.
 
     CODE, LinearInterpolation and LoessInterpolation: the curve is asked at
     the whole second of the middle. If there is no curve or the middle is
     not within it, "we return the first value".
     """
-    points = []
-    bins = summary_bins(samples, request, interval)
-    if not bins:
-        return []
-    value, severity = NAN, 0
-    for number in range(min(bins), bin_of(request.end, interval) + 1):
-        bin = bins.get(number)
-        if bin:
-            at = middle_second(number, interval)
-            value = bin[0].value
-            if len(bin) > 1 and bin[0].time <= at <= bin[-1].time:
-                value = curve([s.time for s in bin], [s.value for s in bin], at)
-            severity = max(s.severity for s in bin)
-        points.append(Point(middle(number, interval), value, severity))
-    return points
+
+    def value(number, bin):
+        if "no NaN in curves" in request.departures:
+            bin = [s for s in bin if not math.isnan(s.value)]
+        if not bin:
+            return Point(0, NAN)
+        at = middle_second(number, interval, request)
+        if len(bin) == 1 or not bin[0].time <= at <= bin[-1].time:
+            return Point(0, bin[0].value)
+        found, doubtful = curve([s.time for s in bin], [s.value for s in bin], at, request)
+        return Point(0, found, doubtful=doubtful)
+
+    return summarize(numeric_bins(samples, request, interval), request, interval, fills, value)
 
 
-def line(times, values, at):
-    """The line between the two samples beside a time."""
-    for i, time in enumerate(times):
-        if time == at:
-            return values[i]
-        if time > at:
-            low, high = values[i - 1], values[i]
-            part = Fraction(at - times[i - 1], time - times[i - 1])
-            if math.isfinite(low) and math.isfinite(high):
-                return rounded(Fraction(low) + part * (Fraction(high) - Fraction(low)))
-            return low + float(part) * (high - low)
-    return NAN
+def line(times, values, at, _):
+    """The line between the two samples beside a time. Of samples of equal
+    time, the line before them ends at the first and that after them begins
+    at the last, which is the value at that time.
+    """
+    i = max(k for k, time in enumerate(times) if time <= at)
+    if times[i] == at:
+        return values[i], False
+    part = Fraction(at - times[i], times[i + 1] - times[i])
+    if math.isfinite(values[i]) and math.isfinite(values[i + 1]):
+        return rounded((1 - part) * Fraction(values[i]) + part * Fraction(values[i + 1])), False
+    return float(1 - part) * values[i] + float(part) * values[i + 1], False
 
 
-def linear(samples, request, interval=DEFAULT_INTERVAL):
+def linear(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Implements the Linear arithmetic mean across an interval". CODE:
     the LinearInterpolator of MATH.
     """
-    return interpolate(samples, request, interval, line)
+    return interpolate(samples, request, interval, fills, line)
 
 
 def nearest(times, i, size):
@@ -694,7 +828,7 @@ def nearest(times, i, size):
     return low
 
 
-def smooth(times, values):
+def smooth(times, values, request):
     """The robust, locally weighted regression of W. S. Cleveland.
 
     MATH, LoessInterpolator: a bandwidth of 0.3, two iterations with the
@@ -717,7 +851,7 @@ def smooth(times, values):
                 weights[k] = (1 - part**3) ** 3 * robust[k] if part < 1 else 0.0
             total = sum(weights.values())
             if total == 0:
-                fitted.append(NAN)
+                fitted.append(values[low + size // 2] if "only outliers" in request.departures else NAN)
                 continue
             x = {k: (times[k] - times[i]) / SECOND for k in near}
             mean_x = sum(weights[k] * x[k] for k in near) / total
@@ -760,42 +894,50 @@ def spline(times, values, at):
     return line_part + ((a**3 - a) * bend[i] + (b**3 - b) * bend[i + 1]) * h[i] ** 2 / 6
 
 
-def smoothed(times, values, at):
+def smoothed(times, values, at, request):
     """The spline through the smoothed values.
 
     MATH, LoessInterpolator: numbers must be finite, and "the bandwidth must
-    be larger than 2/n"; else CODE returns the first value.
+    be larger than 2/n"; else CODE returns the first value. Of samples of
+    equal time, the last counts.
     """
-    if int(0.3 * len(times)) < 2 or not all(math.isfinite(v) for v in values):
-        return values[0]
-    return spline(times, smooth(times, values), at)
+    last = [i for i in range(len(times)) if i + 1 == len(times) or times[i + 1] != times[i]]
+    knots, first = [times[i] for i in last], values[0]
+    if int(0.3 * len(knots)) < 2:
+        return first, False
+    if not all(math.isfinite(v) for v in values):
+        return (NAN if "infinite loess" in request.departures else first), False
+
+    def found(change):
+        heights = [values[i] * (1 + change * (i % 3 - 1)) for i in last]
+        return spline(knots, smooth(knots, heights, request), at)
+
+    exactly, changed = found(0), found(1e-13)
+    scale = max(abs(v) for v in values)
+    return exactly, math.isnan(exactly) != math.isnan(changed) or abs(exactly - changed) > 1e-8 * scale
 
 
-def loess(samples, request, interval=DEFAULT_INTERVAL):
+def loess(samples, request, interval=DEFAULT_INTERVAL, fills=True):
     """GUIDE: "Implements the Loess arithmetic mean across an interval". CODE:
     the LoessInterpolator of MATH with its default parameters.
+
+    MATH asks for the nearest points, and moves by at most one point from
+    each fitted point to the next, so that it lags behind a change of the
+    rate. Its sums of seconds since 1970 lose nearly all digits. Neither is
+    part of the definition.
     """
-    return interpolate(samples, request, interval, smoothed)
+    return interpolate(samples, request, interval, fills, smoothed)
 
 
-# The operators by the names that a client uses. CODE, PostProcessors,
-# registers these 27.
-OPERATORS = {
-    "firstSample": first_sample,
-    "lastSample": last_sample,
-    "firstFill": first_fill,
-    "lastFill": last_fill,
+# The operators with one value per bin, by the names that a client uses.
+SUMMARIES = {
     "mean": mean,
     "min": minimum,
     "max": maximum,
     "count": count,
-    "ncount": ncount,
-    "nth": nth,
     "median": median,
     "std": std,
     "jitter": jitter,
-    "ignoreflyers": ignoreflyers,
-    "flyers": flyers,
     "variance": variance,
     "popvariance": popvariance,
     "kurtosis": kurtosis,
@@ -804,8 +946,31 @@ OPERATORS = {
     "loess": loess,
     "optimized": optimized,
     "optimLastSample": optim_last_sample,
-    "caplotbinning": caplotbinning,
-    "deadBand": dead_band,
     "errorbar": errorbar,
     "stats": stats,
 }
+
+# All operators. CODE, PostProcessors, registers 27, and the no fill variants
+# of the 17 with one value per bin. rms is not registered.
+OPERATORS = {
+    "firstSample": first_sample,
+    "lastSample": last_sample,
+    "firstFill": first_fill,
+    "lastFill": last_fill,
+    "ncount": ncount,
+    "nth": nth,
+    "ignoreflyers": ignoreflyers,
+    "flyers": flyers,
+    "caplotbinning": caplotbinning,
+    "deadBand": dead_band,
+    **SUMMARIES,
+}
+
+
+def no_fill(operator):
+    """The no fill variant of an operator: empty bins are left out."""
+    return lambda samples, request, argument: operator(samples, request, argument, fills=False)
+
+
+VARIANTS = {name + "Sample": no_fill(operator) for name, operator in {**SUMMARIES, "rms": rms}.items()}
+ALL = {**OPERATORS, "rms": rms, **VARIANTS}
