@@ -74,9 +74,23 @@ func newSeries(seed uint64) *randomSeries {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(postProcessors)) {
-		s.Calls = append(s.Calls, randomCall(rng, name, s.To-s.From))
+		s.Calls = append(s.Calls, s.randomCall(rng, name))
 	}
 	return s
+}
+
+// read returns the number of samples that a read yields: those of the range, and the one before it unless there is
+// one at its start.
+func (s *randomSeries) read() (n int) {
+	for _, one := range s.Samples {
+		switch {
+		case one.Time <= s.From && n < 1:
+			n = 1
+		case one.Time > s.From && one.Time <= s.To:
+			n++
+		}
+	}
+	return n
 }
 
 // addSamples adds samples from a time to beyond the end of the range.
@@ -163,23 +177,27 @@ func (s *randomSeries) add(rng *rand.Rand, typ sample.Type, in randomSample, v f
 	}
 	s.Samples = append(s.Samples, in)
 	k := len(s.runs) - 1
-	if k < 0 || s.runs[k].Type != typ || later && (rng.IntN(40) == 0 || store.Month.Of(s.runs[k].Times[0]) != store.Month.Of(in.Time)) {
+	if k < 0 || s.runs[k].Type != typ || later && (rng.IntN(10) == 0 || store.Month.Of(s.runs[k].Times[0]) != store.Month.Of(in.Time)) {
 		s.runs = append(s.runs, &sample.Run{Type: typ})
 		k++
 	}
 	s.runs[k].Append(&stored)
 }
 
-// randomCall returns a post-processor with random parameters, for at most a few hundred bins of a range.
-func randomCall(rng *rand.Rand, name string, span int64) string {
-	call := []string{name}
+// randomCall returns a post-processor with random parameters, for at most a few hundred bins of the range.
+func (s *randomSeries) randomCall(rng *rand.Rand, name string) string {
+	call, span := []string{name}, s.To-s.From
 	for _, param := range strings.Fields(postProcessors[name]) {
 		switch param {
 		case "width":
 			least := float64(max(1, span/second/400))
 			call = append(call, strconv.Itoa(int(least*math.Pow(86400/least, rng.Float64()*rng.Float64()))))
 		case "points":
-			call = append(call, strconv.Itoa(1+rng.IntN(60)))
+			n := 1 + rng.IntN(60)
+			if rng.IntN(2) == 0 { // as many as there are samples, or one less
+				n = max(1, s.read()-rng.IntN(2))
+			}
+			call = append(call, strconv.Itoa(n))
 		case "real": // no number is exactly so far away
 			call = append(call, []string{"0.7654321", "1.2345678", "2.3456789"}[rng.IntN(3)])
 		}

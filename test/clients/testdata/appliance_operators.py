@@ -1,8 +1,10 @@
 """The post-processors of the Archiver Appliance, from its documentation.
 
-This module is a reference for tests. It was written before its author had
-read Varve's post-processors: each function states the sentence that defines
-its operator, where that sentence is, and computes it in the plainest way.
+This module is a reference for tests. Its definitions were written before
+their author had read Varve's post-processors; the departures, rms and the
+variants without fill were added afterwards. Each function states the sentence
+that defines its operator, where that sentence is, and computes it in the
+plainest way.
 Sums are exact: they are sums of rational numbers, so that no order of
 additions and no rounding is part of a definition.
 
