@@ -35,7 +35,8 @@
 //
 // # Differences
 //
-// These results differ from those of the Appliance (its code of August 2026):
+// These results differ from those of the Appliance (its code of August 2026). Package test/clients compares all
+// post-processors with a reference that was written from the documentation and the code of the Appliance:
 //
 //   - Samples of equal time all count, because the archive keeps them all.
 //   - A sample before the range never counts in the first bin, and keeps its severity. In the
@@ -43,11 +44,14 @@
 //   - Times keep fractions of seconds. The Appliance cuts them off for caplotbinning, and for the
 //     middle of a bin of firstFill and lastFill whose width is odd. linear and loess have there the
 //     value at a time half a second before the middle.
+//   - The Appliance sends only the last point at or before the start of the range. Apply yields all points.
 //   - linear and loess leave out NaN, as the other statistics do. In the Appliance, a NaN beside the
-//     middle of the bin makes the result NaN.
+//     middle of the bin makes linear NaN, and any NaN makes loess the first sample.
 //   - loess counts time from the middle of the bin; the Appliance uses seconds since 1970 and loses
 //     digits. It fits each line to the nearest samples, where Commons Math may lag behind a change
-//     of the sample rate.
+//     of the sample rate. If all of them are outliers, it takes the one in the middle, and not NaN.
+//     If the bin has an infinite sample, the result is NaN, and not the first sample.
+//   - A mean or a median beside an infinite number may be NaN in the Appliance, by the order of the samples.
 //   - For flyers and ignoreflyers, infinite samples are flyers; the Appliance loses all samples of
 //     their bin.
 //   - In optimLastSample, an empty bin has the severity of the bin before it, and not of the bin after

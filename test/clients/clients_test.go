@@ -7,6 +7,7 @@
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/tables.py ────▶ what programs for data analysis read
 //	samples ─▶ store ─▶ serve ─▶ count ─▶ HTTP ─▶ testdata/column.py ─▶ what they read of a column
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/calls.py ─────▶ answers of their other calls, as JSON
+//	random samples ─▶ store ─▶ serve ─▶ HTTP ─▶ testdata/differential.py ─▶ differences from the Appliance
 //	a real IOC ─▶ varve standalone ─▶ HTTP ─▶ testdata/postprocessors.py ─▶ the same
 package clients
 
@@ -71,6 +72,12 @@ func handlerOf(t *testing.T, st store.Store, pvs []pv, now func() time.Time) htt
 			t.Fatal(err)
 		}
 	}
+	return handlerOver(t, st, pvs, now)
+}
+
+// handlerOver returns the handler of a server of a store that has the samples of the PVs.
+func handlerOver(t *testing.T, st store.Store, pvs []pv, now func() time.Time) http.Handler {
+	t.Helper()
 	reg := prometheus.NewRegistry()
 	h, err := serve.New(&serve.Config{
 		Reader:   &query.Reader{Store: st, Shards: shards, Now: func() int64 { return now().UnixNano() }},

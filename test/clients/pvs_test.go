@@ -142,10 +142,14 @@ func (s states) Statuses(ctx context.Context) iter.Seq2[capture.Status, error] {
 func (s states) Status(_ context.Context, name string) (capture.Status, bool, error) {
 	for i := range s {
 		if p := &s[i]; p.name == name {
-			return capture.Status{
+			st := capture.Status{
 				PV: name, Group: "test/group", State: capture.Connected, Since: newYear, Sampling: "Monitor", Type: p.run.Type,
-				Connects: 1, HasLast: true, Last: p.run.At(p.run.Len() - 1), Metadata: &p.meta,
-			}, true, nil
+				Connects: 1, Metadata: &p.meta,
+			}
+			if n := p.run.Len(); n > 0 {
+				st.HasLast, st.Last = true, p.run.At(n-1)
+			}
+			return st, true, nil
 		}
 	}
 	return capture.Status{}, false, nil
