@@ -44,7 +44,7 @@ func TestRangeWithoutData(t *testing.T) {
 	p.text(".value[data-pv='SR:MODE']", "no data in this range")
 	p.run(chromedp.SetValue(`[aria-label=To]`, "2026-01-01 13:00", chromedp.ByQuery), chromedp.SendKeys(`[aria-label=To]`, " "+kb.Enter))
 	p.wait(`location.search.includes("to=2026-01-01T13:00:00.000Z")`)
-	p.text(".value[data-pv='SR:LIFETIME']", "of 60 samples")
+	p.text(".value[data-pv='SR:LIFETIME']", "raw: 60 samples")
 }
 
 // TestEnumWithoutLabels checks an enumeration whose states have no names.

@@ -163,7 +163,7 @@ func (r *arrayReader) addRun(run *sample.Run) {
 // suffice for the rest of the range if it has as many bytes for its length as what was read.
 func (r *arrayReader) skip() int64 {
 	rest, left := float64(r.query.to-r.next), float64(max(1, r.query.bytes-r.spent))
-	step := int64(math.Ceil(float64(r.spent) * rest / float64(max(1, r.visited)) / left))
+	step := int64(min(math.MaxInt32, math.Ceil(float64(r.spent)*rest/float64(max(1, r.visited))/left)))
 	if step > 1 {
 		r.matrix.Thinned = true
 		r.next += min(step-1, (r.query.to-r.next)/r.query.width) * r.query.width
