@@ -99,6 +99,6 @@ export function Colors({ heat: h }: { heat: Heat }) {
 /** shownArrays says which arrays a heat map has. */
 export function shownArrays(h: Heat, width: string): string {
   const group = h.group > 1 ? `; a cell is the largest of ${h.group} elements` : "";
-  const few = h.thinned ? "; more of them when you zoom in" : "";
+  const few = h.thinned ? "; some are skipped, because the arrays are large: zoom in" : "";
   return `heat map: ${h.rows.toLocaleString("en")} arrays, at most one per ${width}${few}${group}`;
 }
