@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -73,19 +72,4 @@ func TestArchivePageWithoutArchive(t *testing.T) {
 	p.wait(`document.querySelector(".page[data-state=failed]")`)
 	k.refuse.Store(0)
 	p.text(`[data-engine="main-engine-a"]`, "captures")
-}
-
-// TestArchiveStorageByTier checks that the page shows the size of each part of the archive with its retention tier, as
-// /api/v1/archive has it.
-func TestArchiveStorageByTier(t *testing.T) {
-	a, _ := newOverview(t)
-	p := open(t, a.server.URL+"/archive")
-	p.wait(`document.querySelector(".page[data-state=ready] [data-part]")`)
-	var got struct{ Parts, Rows []string }
-	p.eval(`fetch("api/v1/archive").then((r) => r.json()).then((a) => ({ parts: a.storage.parts.map((p) => p.contents + " " + (p.tier ?? "")).sort(),
-		rows: [...document.querySelectorAll("[data-part]")].map((e) => e.dataset.part).sort() }))`, &got)
-	if !slices.Equal(got.Parts, got.Rows) || !slices.Contains(got.Rows, "samples forever") {
-		t.Errorf("the page shows %q, and the archive has %q", got.Rows, got.Parts)
-	}
-	p.text(`[data-part="samples forever"]`, "kept forever")
 }

@@ -37,12 +37,16 @@ func TestSearchDescriptions(t *testing.T) {
 	p.text(".found li[data-pv='SR:MODE']", "CURRENT mode of the ring")
 	p.text(".found li[data-pv='SR:CURRENT']", "Stored beam current")
 	p.shoot("search-descriptions")
-	p.run(chromedp.SetValue(`.search input`, "", chromedp.ByQuery), chromedp.SendKeys(`.search input`, "ring lifetime"))
+	p.run(chromedp.Reload())
+	p.wait(`document.querySelector(".search[data-state=empty]")`)
+	p.run(chromedp.SendKeys(`.search input`, "ring lifetime"))
 	list("SR:LIFETIME")
 	p.run(chromedp.KeyEvent(kb.Enter))
 	p.ready(1)
 	p.wait(`location.search.includes("pv=SR:LIFETIME")`)
-	p.run(chromedp.SetValue(`.search input`, "", chromedp.ByQuery), chromedp.SendKeys(`.search input`, "zzz qqq"))
+	p.run(chromedp.Reload())
+	p.ready(1)
+	p.run(chromedp.SendKeys(`.search input`, "zzz qqq"))
 	p.text(".found p", "No PV has such a name or description.")
 }
 
