@@ -24,7 +24,7 @@ import (
 // What the report of times reads.
 const (
 	timedLanes   = 8
-	timedSamples = 1_000_000 // per lane, one per second
+	timedSamples = 1_000_000 // per plot, one per second
 	timedNames   = 1_000_000
 	timedRuns    = 3
 )
