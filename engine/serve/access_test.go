@@ -98,7 +98,7 @@ func (g *guarded) fill() {
 	}
 	g.channels = channels{
 		{PV: "PUBLIC:X", Group: "ns/public", State: capture.Connected, Since: newYear, Sampling: "Monitor"},
-		{PV: "SECRET:A", Group: "ns/secret", State: capture.Connected, Since: newYear, Sampling: "Monitor"},
+		{PV: "SECRET:A", Group: "ns/secret", State: capture.Connected, Since: newYear, Sampling: "Monitor", Metadata: withDescription("a secret")},
 		{PV: "SECRET:A.DESC", Group: "ns/secret", State: capture.Paused, Since: newYear, Sampling: "Monitor"},
 	}
 }

@@ -45,7 +45,7 @@ var effects = map[string]map[string]openapitest.Pair{
 		"to":   {"pv=A&from=2025-12-31T23:59:50Z", "pv=A&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:51Z"},
 	},
 	"storage": {"pv": {"pv=A", "pv=B"}},
-	"names":   {"pv": {"", "pv=A*"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "near": {"", "near=b"}},
+	"names":   {"pv": {"", "pv=A*"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "near": {"", "near=b"}, "description": {"", "description=current"}},
 	"channels": {
 		"pv": {"", "pv=A"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "sort": {"", "sort=stored"},
 	},
@@ -60,6 +60,11 @@ var effects = map[string]map[string]openapitest.Pair{
 		"pv": {"pv=A" + inRange, "pv=A&pv=B" + inRange}, "points": {"pv=A" + inRange, "points=2&pv=A" + inRange}, "samples": {"pv=A" + inRange, "samples=100&pv=A" + inRange},
 		"from": {"pv=A" + inRange, "pv=A&from=2025-12-31T23:59:55Z&to=2026-01-01T00:00:00Z"}, "to": {"pv=A" + inRange, "pv=A&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:52Z"},
 		"format": {"pv=A" + inRange, "format=binary&pv=A" + inRange},
+	},
+	"arrays": {
+		"pv": {"pv=W" + inRange, "pv=A" + inRange}, "points": {"pv=W" + inRange, "points=1&pv=W" + inRange}, "cells": {"pv=W" + inRange, "cells=1&pv=W" + inRange},
+		"from": {"pv=W" + inRange, "pv=W&from=2025-12-31T23:59:59Z&to=2026-01-01T00:00:00Z"}, "to": {"pv=W" + inRange, "pv=W&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:51Z"},
+		"format": {"pv=W" + inRange, "format=binary&pv=W" + inRange},
 	},
 	"gaps": {
 		"pv": {"pv=A" + inRange, "pv=B" + inRange}, "limit": {"pv=B" + inRange, "limit=1&pv=B" + inRange}, "from": {"pv=B" + inRange, "pv=B&from=2025-12-31T23:59:57Z&to=2026-01-01T00:00:00Z"},

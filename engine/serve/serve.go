@@ -59,6 +59,9 @@ type Config struct {
 	Version  string
 	Now      func() time.Time
 	Log      *slog.Logger
+
+	// all are the channels before hiding replaced them, or nil if it did not.
+	all native.Channels
 }
 
 // New returns the handler of all paths. The handler need not be closed.
@@ -120,8 +123,17 @@ func (c *Config) hiding() *Config {
 		return c
 	}
 	h := *c
+	h.all = c.Channels
 	h.Reader, h.Channels = visible.Reader(c.Reader), visible.Hiding(c.Channels)
 	return &h
+}
+
+// allChannels returns the channels, also those that are hidden from some.
+func (c *Config) allChannels() native.Channels {
+	if c.all != nil {
+		return c.all
+	}
+	return c.Channels
 }
 
 // registerRead adds the APIs that read the archive.
@@ -133,7 +145,9 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	(&appliance.Handler{
 		Reader: c.Reader, Channels: c.Channels, Reads: gate, Version: "Varve " + c.Version, Name: "varve", Now: c.Now, Log: c.Log,
 	}).Register(mux)
-	(&native.Handler{Reader: c.Reader, Channels: c.Channels, Reads: gate, Warnings: c.warnings, Now: c.Now, Log: c.Log}).Register(mux)
+	(&native.Handler{
+		Reader: c.Reader, Channels: c.Channels, Descriptions: native.NewDescriptions(c.allChannels(), c.Now), Reads: gate, Warnings: c.warnings, Now: c.Now, Log: c.Log,
+	}).Register(mux)
 	(&files.Handler{Reader: c.Reader, Reads: gate, Memory: c.fileMemory(), Now: c.Now, Log: c.Log}).Register(mux)
 	(&jsonaccess.Handler{
 		Reader: c.Reader, Reads: gate, Name: "Varve", Description: "Varve " + c.Version, Now: c.Now, Log: c.Log,

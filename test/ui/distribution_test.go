@@ -74,11 +74,11 @@ func TestHistogram(t *testing.T) {
 		t.Errorf("the states have the bars %v from %v", d.Counts, d.Edges) // the state before the window is no sample of it
 	}
 	p.run(chromedp.Navigate(a.server.URL + "/?pv=HIST:ODD&show=histogram" + windowed))
-	if d = p.distribution("histogram"); fmt.Sprint(d.Counts, d.Left) != "[2] 2" || !strings.Contains(d.Text, "2 samples with NaN or ±Inf left out") {
+	if d = p.distribution("histogram"); fmt.Sprint(d.Counts, d.Left) != "[2] 2" || !strings.Contains(d.Text, "2 samples with NaN or ±Inf do not count") {
 		t.Errorf("values that are not finite: %+v", d)
 	}
 	p.run(chromedp.Navigate(a.server.URL + "/?pv=HIST:TEXT&show=histogram" + windowed))
-	p.wait(`document.querySelector(".distribution[data-state=failed] [role=alert]")?.innerText.includes("The values of HIST:TEXT are no numbers")`)
+	p.wait(`document.querySelector(".distribution[data-state=failed] [role=alert]")?.innerText.includes("HIST:TEXT cannot be shown: its values are not numbers")`)
 }
 
 // TestXY plots one PV over another, and compares the points with the samples of both: a value holds until the next

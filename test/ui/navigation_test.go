@@ -118,7 +118,7 @@ func TestOtherTypes(t *testing.T) {
 	p.ready(3)
 	p.hover("text TEXT", 0.3, 0.5)
 	p.wait(`document.querySelector(".value[data-pv=TEXT] strong").innerText === "Fault: <b>door</b> open"`)
-	p.wait(`document.querySelector(".value[data-pv=ARRAY]").innerText.includes("not drawn")`)
+	p.text(".value[data-pv=ARRAY]", "heat map: 3 arrays")
 	p.wait(`document.querySelector(".value[data-pv=ODD] strong").innerText === "–"`)
 	p.hover("text TEXT", 0.1, 0.5)
 	p.wait(`document.querySelector(".value[data-pv=ODD] strong").innerText === "Infinity"`)

@@ -1,5 +1,6 @@
 // Requests to the archive. URLs are relative to the page, because it may be behind a path prefix.
 
+import { decodeHeat, type Heat } from "./heat";
 import { decode, type Series } from "./series";
 import { ask, asksForToken, note, sending } from "./token";
 
@@ -16,14 +17,19 @@ export class ApiError extends Error {
 
 export const url = (path: string, q: URLSearchParams) => `api/v1/${path}?${q.toString()}`.replace(/\?$/, "");
 
+/** patience is how long an answer may take from the request to its end, in ms. Live updates end after a minute. */
+const patience = 90_000;
+
 /** request sends a request with the token of the user, and returns the answer if it is good. If the
- * archive wants a token, it waits for the user, and sends the request again. */
-export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+ * archive wants a token, it waits for the user, and sends the request again. A slow answer, such as a file,
+ * may take any time. */
+export async function request(path: string, init: RequestInit = {}, slow = false): Promise<Response> {
   for (;;) {
     const { headers, turn } = sending(init.headers);
     let res: Response;
     try {
-      res = await fetch(path, { cache: "no-store", ...init, headers });
+      const signals = [...(init.signal ? [init.signal] : []), ...(slow ? [] : [AbortSignal.timeout(patience)])];
+      res = await fetch(path, { cache: "no-store", ...init, headers, signal: AbortSignal.any(signals) });
     } catch (err) {
       if (init.signal?.aborted) throw err;
       throw new ApiError("The archive does not answer.", 0, 3);
@@ -51,10 +57,10 @@ const cutOff = () => new ApiError("The archive stopped in the middle of its answ
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
-/** readSeries reads a PV for a plot. */
-export async function readSeries(pv: string, lo: number, hi: number, points: number, samples: number, signal: AbortSignal): Promise<Series> {
-  const q = new URLSearchParams({ pv, from: iso(lo), to: iso(hi), points: String(points), samples: String(samples), format: "binary" });
-  const res = await request(url("bins", q), { signal });
+/** readBinary reads an answer in binary. path is relative to /api/v1. */
+async function readBinary<T>(path: string, q: URLSearchParams, signal: AbortSignal, decode: (buf: ArrayBuffer) => T): Promise<T> {
+  q.set("format", "binary");
+  const res = await request(url(path, q), { signal });
   try {
     return decode(await res.arrayBuffer());
   } catch (err) {
@@ -62,6 +68,14 @@ export async function readSeries(pv: string, lo: number, hi: number, points: num
     throw cutOff();
   }
 }
+
+/** readHeat reads the arrays of a PV for a heat map that is drawn later, by ms. */
+export const readHeat = (pv: string, lo: number, hi: number, points: number, cells: number, by: number, signal: AbortSignal): Promise<Heat | undefined> =>
+  readBinary("arrays", new URLSearchParams({ pv, from: iso(lo), to: iso(hi), points: String(points), cells: String(cells) }), signal, (buf) => decodeHeat(buf, by));
+
+/** readSeries reads a PV for a plot. */
+export const readSeries = (pv: string, lo: number, hi: number, points: number, samples: number, signal: AbortSignal): Promise<Series> =>
+  readBinary("bins", new URLSearchParams({ pv, from: iso(lo), to: iso(hi), points: String(points), samples: String(samples) }), signal, decode);
 
 /** getJSON reads an answer in JSON. path is relative to /api/v1. */
 export async function getJSON<T>(path: string, q: URLSearchParams, init: RequestInit = {}): Promise<T> {
@@ -115,6 +129,10 @@ export interface Names {
   next?: string;
   /** The names are similar to the text, but do not contain it. */
   similar?: boolean;
+  /** The descriptions of names, if they are known. */
+  descriptions?: Record<string, string>;
+  /** Why PVs are missing. */
+  incomplete?: string;
 }
 
 /** search finds names that contain a text, or similar ones if there are none. */
@@ -125,6 +143,10 @@ export async function search(text: string, signal: AbortSignal): Promise<Names> 
   if (found.names.length > 0 || /[*?]/.test(text)) return found;
   return { ...(await names({ near: text, limit: "8" })), similar: true };
 }
+
+/** searchDescriptions finds PVs whose descriptions contain all words of a text. */
+export const searchDescriptions = (text: string, signal: AbortSignal): Promise<Names> =>
+  getJSON<Names>("names", new URLSearchParams({ description: text, limit: "50" }), { signal });
 
 export interface Reason {
   kind: string;

@@ -6,6 +6,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { serverOffset } from "./api";
+import { ArrayView } from "./arrays";
 import { ChangeList } from "./changes";
 import { usePlot } from "./data";
 import type { Trace } from "./paint";
@@ -71,7 +72,7 @@ export function App({ look }: { look: Look }) {
     const known = limits.get(pv);
     return {
       pv, color: theme.traces[i % theme.traces.length], series: d?.series, breaks: breaks(d?.gaps, now ?? Date.now(), sourceOf(pv).shift),
-      limits: state.limits.includes(pv) && Array.isArray(known) ? known : undefined,
+      heat: d?.heat, at: state.at, limits: state.limits.includes(pv) && Array.isArray(known) ? known : undefined,
     };
   });
   const lanes = group(traces, state);
@@ -143,6 +144,7 @@ export function App({ look }: { look: Look }) {
           );
         })}
         <div class="drop-own" data-drop={own}>Drop here for a plot of its own</div>
+        {traces.map((t) => t.heat && t.heat.rows > 0 && <ArrayView key={t.pv} trace={t} utc={state.utc} theme={theme} width={plotWidth} onAt={(at) => change({ at }, true)} />)}
         {state.window && (
           <Selection
             traces={traces} window={state.window} utc={state.utc} changes={state.changes !== undefined} onClose={() => select()}

@@ -2,7 +2,8 @@
 // earlier data stays.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, readGaps, readSeries, type Gaps } from "./api";
+import { ApiError, readGaps, readHeat, readSeries, type Gaps } from "./api";
+import type { Heat } from "./heat";
 import { extend, follow } from "./live";
 import { ms, shift as shiftSeries, type Series } from "./series";
 import type { Range } from "./state";
@@ -11,6 +12,7 @@ import { sourceOf } from "./traces";
 export interface PVData {
   series?: Series;
   gaps?: Gaps;
+  heat?: Heat;
   error?: string;
   /** The range that was read, in ms. */
   lo: number;
@@ -33,11 +35,17 @@ export const maxSamples = 2000;
 
 const settle = 60; // ms without a change before a range is read
 
+/** A heat map has columns of at least columnWidth pixels, and at most maxColumns. */
+const columnWidth = 3;
+const maxColumns = 600;
+
 /** readOne reads what a plot of a trace shows from lo to hi. */
-async function readOne(trace: string, lo: number, hi: number, points: number, signal: AbortSignal): Promise<{ series: Series; gaps: Gaps }> {
+async function readOne(trace: string, lo: number, hi: number, points: number, signal: AbortSignal): Promise<Pick<PVData, "heat"> & { series: Series; gaps: Gaps }> {
   const { pv, shift } = sourceOf(trace);
   const [series, gaps] = await Promise.all([readSeries(pv, lo - shift, hi - shift, points, maxSamples, signal), readGaps(pv, lo - shift, hi - shift, signal)]);
-  return { series: shift ? shiftSeries(series, shift, Math.min(hi, ms(series.now) + shift)) : series, gaps };
+  const cells = innerHeight < 1000 ? 128 : innerHeight < 1600 ? 256 : 512; // about the height of a plot
+  const heat = series.kind === "other" ? await readHeat(pv, lo - shift, hi - shift, Math.min(maxColumns, Math.ceil(points / columnWidth)), cells, shift, signal) : undefined;
+  return { heat, series: shift ? shiftSeries(series, shift, Math.min(hi, ms(series.now) + shift)) : series, gaps };
 }
 
 /** usePlot reads traces, and follows those without a shift while the plot is live. */
@@ -66,8 +74,8 @@ export function usePlot(pvs: string[], range: Range, points: number, live: boole
     const one = async (pv: string) => {
       const old = data.current.get(pv);
       try {
-        const { series, gaps } = await readOne(pv, lo, hi, points, abort.signal);
-        data.current.set(pv, { series, gaps, lo, hi, want });
+        const { series, gaps, heat } = await readOne(pv, lo, hi, points, abort.signal);
+        data.current.set(pv, { series, gaps, heat, lo, hi, want });
         if (live && !series.shifted) onNow(ms(series.now));
       } catch (err) {
         if (abort.signal.aborted) return;
@@ -102,7 +110,7 @@ export function usePlot(pvs: string[], range: Range, points: number, live: boole
     });
     if (list.length === 0) return;
     const every = Math.max(3000, (latest.current.hi - latest.current.lo) / 200);
-    const bins = list.some(({ series }) => series.mode === "bins");
+    const bins = list.some(({ series }) => series.mode === "bins" || series.kind === "other"); // events have no bins and no arrays
     const read = Date.now();
     return follow(list, {
       samples: (u) => {

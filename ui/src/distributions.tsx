@@ -1,9 +1,9 @@
 // Histogram and x–y plot of the selected window.
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { readGaps, readSeries } from "./api";
-import { histogram, pairs, type Histogram, type Pairs } from "./distribution";
+import { Canvas } from "./canvas";
+import { histogram, pairs } from "./distribution";
 import { breaks } from "./gaps";
 import type { Theme, Trace } from "./paint";
 import { ms, shift as shiftSeries } from "./series";
@@ -11,7 +11,7 @@ import type { Distribution, Range } from "./state";
 import { sourceOf } from "./traces";
 import { number } from "./values";
 
-/** most is how many samples of a PV are read. More are refused, because bins have no single values. */
+/** most is how many samples of a PV the page reads. It refuses a longer selection, because bins do not contain individual values. */
 const most = 10_000;
 
 interface Props {
@@ -23,20 +23,20 @@ interface Props {
   onShow: (d: Distribution) => void;
 }
 
-/** read reads the samples and gaps of a trace in a window, or throws why they cannot be shown. */
+/** read reads the samples and gaps of a trace in a window. It throws an error that says why the page cannot show them. */
 async function read(pv: string, w: Range, theme: Theme, signal: AbortSignal): Promise<Trace> {
   const { pv: name, shift } = sourceOf(pv);
   const [s, gaps] = await Promise.all([
     readSeries(name, w.lo - shift, w.hi + 1 - shift, 1, most, signal), readGaps(name, w.lo - shift, w.hi - shift, signal),
   ]);
-  if (s.kind !== "number" && s.kind !== "enum") throw new Error(`The values of ${pv} are no numbers.`);
-  if (s.mode !== "samples") throw new Error(`${pv} has more than ${most.toLocaleString("en")} samples in the selection. Select a shorter one.`);
-  if (gaps.leftOutFrom) throw new Error(`${pv} has too many gaps in the selection. Select a shorter one.`);
+  if (s.kind !== "number" && s.kind !== "enum") throw new Error(`${pv} cannot be shown: its values are not numbers.`);
+  if (s.mode !== "samples") throw new Error(`${pv} has more than ${most.toLocaleString("en")} samples in the selection. Select a shorter time.`);
+  if (gaps.leftOutFrom) throw new Error(`${pv} has too many gaps in the selection. Select a shorter time.`);
   const until = ms(s.now) + shift;
   return { pv, color: theme.traces[0], series: shift ? shiftSeries(s, shift, until) : s, breaks: breaks(gaps, ms(s.now), shift) };
 }
 
-/** useTraces reads traces, or says why they cannot be shown. */
+/** useTraces returns the traces with their samples, or a text that says why the page cannot show them. */
 function useTraces(pvs: string[], w: Range, theme: Theme): Trace[] | string | undefined {
   const [got, setGot] = useState<Trace[] | string>();
   useEffect(() => {
@@ -49,9 +49,9 @@ function useTraces(pvs: string[], w: Range, theme: Theme): Trace[] | string | un
   return got;
 }
 
-/** lacking says which samples the archive could not read. */
+/** lacking says which samples are missing. */
 const lacking = ({ pv, series: s }: Trace) =>
-  (s!.lost ? ` ${pv} lacks ${plural(s!.lost, "sample")} in damaged blocks.` : "") +
+  (s!.lost ? ` ${plural(s!.lost, "sample")} of ${pv} ${s!.lost === 1 ? "is" : "are"} missing: stored blocks are damaged.` : "") +
   (s!.completeUntil ? ` Later samples of ${pv} may be missing: an engine does not answer.` : "");
 
 const plural = (n: number, what: string) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
@@ -85,7 +85,7 @@ function Bars({ trace, window: w, theme, width }: PlotProps & { trace: Trace }) 
   const s = trace.series!;
   const h = useMemo(() => histogram(s, w), [trace, w.lo, w.hi]);
   const total = h.counts.reduce((a, b) => a + b, 0);
-  const text = `${plural(total, "sample")}, each counted once. Times in gaps have no samples.` + (h.left ? ` ${plural(h.left, "sample")} with NaN or ±Inf left out.` : "") + lacking(trace);
+  const text = `${plural(total, "sample")}. Each sample counts once, however long its value lasted. Gaps contain no samples.` + (h.left ? ` ${plural(h.left, "sample")} with NaN or ±Inf ${h.left === 1 ? "does" : "do"} not count.` : "") + lacking(trace);
   return (
     <>
       <p>{text}</p>
@@ -115,8 +115,8 @@ function around(list: number[]): [number, number] {
 
 function XY({ traces: [a, b], window: w, theme, width }: PlotProps & { traces: Trace[] }) {
   const p = useMemo(() => pairs(a, b, w), [a, b, w.lo, w.hi]);
-  const text = `${plural(p.t.length, "point")}: the values of both PVs at the start of the selection and at each sample of either; a value holds until the next sample or gap.` +
-    (p.alone ? ` At ${plural(p.alone, "time")} only one value was known.` : "") + (p.left ? ` ${plural(p.left, "point")} with NaN or ±Inf left out.` : "") + lacking(a) + lacking(b);
+  const text = `${plural(p.t.length, "point")}. There is a point at the start of the selection, and at each time with a sample of either PV. A value lasts until the next sample or gap.` +
+    (p.alone ? ` ${plural(p.alone, "time")} ${p.alone === 1 ? "has" : "have"} no point, because the value of only one PV was known.` : "") + (p.left ? ` ${plural(p.left, "time")} ${p.left === 1 ? "has" : "have"} no point, because a value was NaN or ±Inf.` : "") + lacking(a) + lacking(b);
   const format = (t: Trace) => (v: number) => number(t.series!.kind === "enum" ? v : Number(v.toPrecision(6)), t.series!);
   return (
     <>
@@ -136,37 +136,4 @@ function XY({ traces: [a, b], window: w, theme, width }: PlotProps & { traces: T
       )}
     </>
   );
-}
-
-interface CanvasProps {
-  data: Histogram | Pairs;
-  theme: Theme;
-  width: number;
-  label: string;
-  x: [number, number];
-  y: [number, number];
-  /** The texts at the axes. */
-  names: [(v: number) => string, (v: number) => string];
-  /** The x axis has marks at whole numbers only. */
-  whole: boolean;
-  draw: (u: uPlot) => void;
-}
-
-/** Canvas is a plot with linear axes that draws by a function. */
-function Canvas(p: CanvasProps) {
-  const host = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    const axis = (i: number): uPlot.Axis => ({
-      stroke: p.theme.axis, font: `${p.theme.font}px system-ui, sans-serif`, grid: { stroke: p.theme.grid, width: 1 }, ticks: { stroke: p.theme.grid, width: 1, size: 5 },
-      space: (i ? 3 : 8) * p.theme.font, size: i ? 7 * p.theme.font : 3 * p.theme.font, values: (_, splits) => splits.map((v) => p.names[i](v)),
-      ...(i === 0 && p.whole && { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] }),
-    });
-    const u = new uPlot({
-      width: p.width, height: 20 * p.theme.font, legend: { show: false }, cursor: { show: false },
-      scales: { x: { time: false, range: () => p.x }, y: { range: () => p.y } }, axes: [axis(0), axis(1)], series: [{}, {}], hooks: { draw: [p.draw] },
-    }, [p.x, [null, null]] as uPlot.AlignedData, host.current!);
-    (host.current as unknown as { plot: unknown }).plot = { u, data: p.data };
-    return () => u.destroy();
-  }, [p.data, p.theme, p.width]);
-  return <div class="distribution-plot" ref={host} role="img" aria-label={p.label} />;
 }

@@ -3,6 +3,7 @@
 
 import type uPlot from "uplot";
 import type { Break } from "./gaps";
+import { drawHeat } from "./heat";
 import { drawLimits } from "./limits";
 import { brokenAt, fit, type Context, type Theme, type Trace } from "./paint";
 import { ms, type Series } from "./series";
@@ -32,7 +33,8 @@ export function draw(u: uPlot, traces: Trace[], theme: Theme, now: number, windo
   for (const { t, c, s } of all) {
     if (!s) continue;
     if (s.kind === "enum") drawStates(c, t, s, theme);
-    if (s.kind === "text" || s.kind === "other") drawEvents(c, t, s, theme);
+    if (t.heat) drawHeat(c, t, t.heat, theme);
+    else if (s.kind === "text" || s.kind === "other") drawEvents(c, t, s, theme);
     else if (s.mode === "bins") drawBins(c, t, s);
     else drawSamples(c, t, s);
   }

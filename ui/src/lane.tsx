@@ -44,6 +44,8 @@ const times: uPlot.Axis.Values = [
 /** extent returns the range of an axis. */
 export function extent(a: AxisOf | undefined, range: Range): [number, number] {
   if (a?.fixed) return a.fixed;
+  const heat = a?.traces.find((t) => t.heat)?.heat;
+  if (heat) return [0, heat.elements];
   let lo = Infinity;
   let hi = -Infinity;
   for (const t of a?.traces ?? []) {
@@ -72,7 +74,7 @@ export function extent(a: AxisOf | undefined, range: Range): [number, number] {
 }
 
 const labelsOf = (p: LaneProps) => p.lane.traces.find((t) => t.series?.kind === "enum")?.series?.metadata?.labels;
-const noAxis = (p: LaneProps) => p.lane.traces.length > 0 && p.lane.traces.every((t) => t.series?.kind === "text" || t.series?.kind === "other");
+const noAxis = (p: LaneProps) => p.lane.traces.length > 0 && p.lane.traces.every((t) => t.series?.kind === "text" || (t.series?.kind === "other" && !t.heat));
 const axisSize = (p: LaneProps) => 7 * p.theme.font;
 
 function axes(get: () => LaneProps): uPlot.Axis[] {

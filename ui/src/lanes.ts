@@ -34,6 +34,7 @@ const others = { enum: "state", text: "text" } as Record<string, string>;
 export function unitOf(t: Trace): string {
   const s = t.series;
   if (!s) return "…";
+  if (t.heat) return "element";
   return s.kind === "number" ? (s.metadata?.units ?? "") : (others[s.kind] ?? s.type ?? "array");
 }
 

@@ -1,6 +1,7 @@
 // What all drawing on the canvas of a lane shares.
 
 import type { Break } from "./gaps";
+import type { Heat } from "./heat";
 import type { Series } from "./series";
 
 /** Limit has the alarm limits of a PV from lo to hi. A limit that the PV did not have is undefined. */
@@ -22,6 +23,9 @@ export interface Trace {
   /** The alarm limits with their history, if they are drawn. */
   limits?: Limit[];
   series?: Series;
+  /** The arrays of a PV that has arrays of numbers, and the time of the one that is shown alone, in ms. */
+  heat?: Heat;
+  at?: number;
   breaks: Break[];
 }
 

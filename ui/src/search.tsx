@@ -1,11 +1,15 @@
-// The search box: finds PVs by a part of their names, or by a pattern with * and ?.
+// The search box: finds PVs by a part of their names, by a pattern with * and ?, or by words of their descriptions.
+//
+//   text ──▶ names that contain it, or similar ones ──┐
+//     └────▶ PVs whose descriptions contain its words ┴──▶ list
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { search, type Names } from "./api";
+import { search, searchDescriptions, type Names } from "./api";
 
 export function Search({ plotted, onAdd }: { plotted: string[]; onAdd: (pv: string) => void }) {
   const [text, setText] = useState("");
   const [found, setFound] = useState<Names>();
+  const [described, setDescribed] = useState<Names>();
   const [error, setError] = useState("");
   const [open, setOpen] = useState(false);
   const [at, setAt] = useState(0);
@@ -23,6 +27,7 @@ export function Search({ plotted, onAdd }: { plotted: string[]; onAdd: (pv: stri
 
   useEffect(() => {
     setFound(undefined);
+    setDescribed(undefined);
     setAt(0);
     setError("");
     const wanted = text.trim();
@@ -33,13 +38,23 @@ export function Search({ plotted, onAdd }: { plotted: string[]; onAdd: (pv: stri
         .then(setFound)
         .catch((err: Error) => abort.signal.aborted || setError(err.message));
     }, 120);
+    // The archive may have to read the descriptions of all PVs, so the search waits until the user rests.
+    const later = setTimeout(() => {
+      if (wanted.length < 3 || /[*?]/.test(wanted)) return;
+      searchDescriptions(wanted, abort.signal)
+        .then(setDescribed)
+        .catch((err: Error) => abort.signal.aborted || setDescribed({ names: [], incomplete: err.message }));
+    }, 400);
     return () => {
       clearTimeout(timer);
+      clearTimeout(later);
       abort.abort();
     };
   }, [text]);
 
-  const names = found?.names ?? [];
+  const more = described?.names.filter((pv) => found?.similar || !found?.names.includes(pv)) ?? [];
+  const similar = found?.similar && more.length > 0 ? [] : (found?.names ?? []); // a description tells more than a similar name
+  const names = [...similar, ...(found ? more : [])];
   const add = (pv: string) => onAdd(pv);
   const keys = (e: KeyboardEvent) => {
     if (e.key === "ArrowDown") setAt(Math.min(at + 1, names.length - 1));
@@ -51,11 +66,12 @@ export function Search({ plotted, onAdd }: { plotted: string[]; onAdd: (pv: stri
     } else return;
     e.preventDefault();
   };
-  const message = error || (found && names.length === 0 ? "No PV has such a name." : found?.similar ? "No PV has such a name. Similar ones:" : "");
+  const none = described ? "No PV has such a name or description." : "No PV has such a name.";
+  const message = error || (found && names.length === 0 ? none : found?.similar && similar.length > 0 ? `${none} Similar names:` : "");
   return (
     <div class="search" data-state={!text.trim() ? "empty" : error ? "error" : found ? "found" : "searching"}>
       <input
-        ref={input} type="search" placeholder="Search PVs: a part of the name, or SR*:PRES   ( / )" aria-label="Search PVs" {...{ role: "combobox" as "searchbox" }}
+        ref={input} type="search" placeholder="Search PVs: a part of the name or description, or SR*:PRES   ( / )" aria-label="Search PVs" {...{ role: "combobox" as "searchbox" }}
         aria-expanded={open && names.length > 0} aria-controls="found" aria-activedescendant={open && names[at] ? `found-${at}` : undefined}
         autocomplete="off" spellcheck={false} value={text}
         onInput={(e) => { setText(e.currentTarget.value); setOpen(true); }}
@@ -72,11 +88,13 @@ export function Search({ plotted, onAdd }: { plotted: string[]; onAdd: (pv: stri
                 onMouseDown={(e) => { e.preventDefault(); add(pv); }}
               >
                 <span>{pv}</span>
-                {plotted.includes(pv) && <small>plotted</small>}
+                <small>{described?.descriptions?.[pv]}{plotted.includes(pv) && " plotted"}</small>
               </li>
             ))}
           </ul>
-          {found?.next && <p>These are the first {names.length} names. Type more of the name.</p>}
+          {found?.next && <p>These are the first {similar.length} names. Type more of the name.</p>}
+          {described?.next && <p>More than {described.names.length} descriptions have these words. Type more of them.</p>}
+          {described?.incomplete && <p>Descriptions of some PVs are missing: {described.incomplete}</p>}
         </div>
       )}
     </div>

@@ -51,17 +51,23 @@ export interface Series extends Omit<Header, "base" | "now" | "width" | "columns
   severity: Uint8Array;
 }
 
-/** decode decodes the first frame of an answer. */
-export function decode(buf: ArrayBuffer): Series {
+/** frame returns the header of the first frame of an answer, and what returns where a column begins. */
+export function frame<T>(buf: ArrayBuffer): { head: T; at: (name: string) => number | undefined } {
   const view = new DataView(buf);
   if (view.getUint32(0) !== 0x5642494e) throw new Error("the answer is not a frame");
   const size = view.getUint32(4, true);
-  const { columns, ...h } = JSON.parse(new TextDecoder().decode(new Uint8Array(buf, 8, size))) as Header;
-  if (buf.byteLength < 8 + size + h.bytes) throw new Error("the answer is cut off");
+  const { columns, ...head } = JSON.parse(new TextDecoder().decode(new Uint8Array(buf, 8, size))) as Pick<Header, "columns" | "bytes">;
+  if (buf.byteLength < 8 + size + head.bytes) throw new Error("the answer is cut off");
   const at = (name: string) => {
     const c = columns.find((c) => c.name === name);
     return c ? 8 + size + c.at : undefined;
   };
+  return { head: head as T, at };
+}
+
+/** decode decodes the first frame of an answer. */
+export function decode(buf: ArrayBuffer): Series {
+  const { head: h, at } = frame<Omit<Header, "columns">>(buf);
   const floats = (name: string) => {
     const i = at(name);
     return i === undefined ? undefined : new Float64Array(buf, i, h.rows);

@@ -14,7 +14,7 @@ export function copy(text: string, what: string, say: Say) {
 /** fetchFile saves an answer of the archive, or says why it cannot. */
 export async function fetchFile(path: string, name: string, say: Say) {
   try {
-    const res = await request(path);
+    const res = await request(path, {}, true);
     download(await res.blob().catch(() => { throw new Error("The archive stopped answering, so there is no file."); }), name);
   } catch (err) {
     say((err as Error).message);

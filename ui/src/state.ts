@@ -1,6 +1,6 @@
 // The state of a plot, and its form in the URL:
 //
-//   ?pv=SR:I&pv=SR:I -1d&from=-1h&to=now&utc=1&lane=1:SR:I&log=1:mA&y=h:0:20&limits=SR:I&window=T1/T2&changes=SR01*&show=xy&of=SR:I&of=SR:V
+//   ?pv=SR:I&pv=SR:I -1d&from=-1h&to=now&utc=1&lane=1:SR:I&log=1:mA&y=h:0:20&limits=SR:I&at=T&window=T1/T2&changes=SR01*&show=xy&of=SR:I&of=SR:V
 //
 // pv is a trace: a PV, or a PV and how much later than its own time it is drawn. lane is the number of
 // the lane of a trace that is not in the lane of its unit. log and y are for axes: their keys are the
@@ -23,6 +23,8 @@ export interface State {
   fixed: Record<string, [number, number]>;
   /** Traces whose alarm limits are drawn. */
   limits: string[];
+  /** The time of the arrays that are shown beside their heat maps, in ms since 1970. Without it, they are the last ones. */
+  at?: number;
   /** The selected window. */
   window?: Range;
   /** The PVs of which those that changed in the window are listed: a pattern, "" for all, or "group NAME". */
@@ -67,7 +69,7 @@ export function parseState(search: string): State {
   return {
     pvs, from, to, utc: q.get("utc") === "1", lanes: parseLanes(q, pvs), log, fixed: parseFixed(q.getAll("y"), log),
     limits: pvs.filter((pv) => q.getAll("limits").includes(pv)),
-    window, changes: window && (q.get("changes") ?? undefined), show: window && parseShow(q, pvs),
+    at: parseAt(q.get("at")), window, changes: window && (q.get("changes") ?? undefined), show: window && parseShow(q, pvs),
   };
 }
 
@@ -109,6 +111,9 @@ export function wrongAxis(lo: number, hi: number, log: boolean): string {
   return log && lo <= 0 ? "A logarithmic axis has only numbers above 0." : "";
 }
 
+/** parseAt parses a time in ISO 8601 in UTC. */
+const parseAt = (text: string | null) => (text?.endsWith("Z") ? moment(text, 0) : undefined);
+
 /** parseWindow parses two times in ISO 8601 in UTC with a slash between them. */
 function parseWindow(text: string | null): Range | undefined {
   const [from, to, more] = (text ?? "").split("/");
@@ -126,6 +131,7 @@ export function formatState(s: State): string {
   for (const key of s.log) q.append("log", key);
   for (const [key, [lo, hi]] of Object.entries(s.fixed)) q.append("y", `${key}:${lo}:${hi}`);
   for (const pv of s.limits) q.append("limits", pv);
+  if (s.at !== undefined) q.set("at", new Date(s.at).toISOString());
   if (s.window) {
     q.set("window", Object.values(absolute(s.window)).join("/"));
     if (s.changes !== undefined) q.set("changes", s.changes);

@@ -2,10 +2,12 @@
 
 import type { ComponentChildren } from "preact";
 import { AxisHeader } from "./axis";
+import { Colors, describe, shownArrays } from "./arrays";
 import type { PVData } from "./data";
 import { dragTrace } from "./dragtrace";
 import type { Break } from "./gaps";
 import { title } from "./gaps";
+import { arrayAt } from "./heat";
 import type { Trace } from "./paint";
 import { extent } from "./lane";
 import { nameOf, type AxisOf, type LaneOf } from "./lanes";
@@ -83,7 +85,9 @@ export function Values(p: Props) {
 function Row({ trace, d, p }: { trace: Trace; d: PVData | undefined; p: Props }) {
   const s = d?.series;
   const at = p.cursor ?? (s ? Math.min(p.range.hi - 1e-3, ms(s.now)) : 0);
+  const h = trace.heat;
   const v = s && valueAt(s, trace.breaks, at);
+  if (h && v?.text === "(array)" && arrayAt(h, at) >= 0) v.text = describe(h, arrayAt(h, at));
   const st = s && statistics(s, trace.breaks, p.range.lo, p.range.hi);
   const i = s ? indexAt(s.x, at) : -1;
   const when = s && i >= 0 && s.mode === "samples" ? exact(timeOf(s, i), p.utc) : "";
@@ -108,7 +112,9 @@ function Row({ trace, d, p }: { trace: Trace; d: PVData | undefined; p: Props })
           {s.kind === "number" && Number.isFinite(st.min) && <>min {brief(st.min, s)} · mean {brief(st.mean, s)} · max {brief(st.max, s)}<br /></>}
           <span class="shown">{st.rows === 0 && s.rows === 0 ? "no data in this range" : shown(s, st)}</span>
           {trace.limits && <><br /><span class="limits">{limitsText(trace.limits, at)}</span></>}
-          {s.kind === "other" && <><br />Values of this type are not drawn, only their times.</>}
+          {h && <><br /><Colors heat={h} /><br /><span class="arrays">{shownArrays(h, duration(h.width * 1e3))}</span></>}
+          {h?.leftOutFrom && <><br /><em>Arrays from {clock(Date.parse(h.leftOutFrom), p.utc)} on are not shown: reading them takes too long. Zoom in.</em></>}
+          {s.kind === "other" && !h && <><br />Values of this type are not drawn, only their times.</>}
           {s.completeUntil && <><br /><em>Later samples than {clock(Date.parse(s.completeUntil), p.utc)} may be missing: an engine does not answer.</em></>}
           {!!s.lost && <><br /><em>{s.lost} samples are left out, because their blocks are damaged.</em></>}
         </small>

@@ -9,7 +9,7 @@ import (
 
 // Section describes the calls of this package.
 func Section() openapi.Section {
-	return openapi.Section{Calls: []openapi.Call{binsCall, gapsCall, liveCall, changesCall, statisticsCall}, Schemas: schemas()}
+	return openapi.Section{Calls: []openapi.Call{binsCall, arraysCall, gapsCall, liveCall, changesCall, statisticsCall}, Schemas: schemas()}
 }
 
 var (
@@ -23,6 +23,19 @@ var (
 			{Name: "format", Kind: openapi.Choice, Choices: []string{"json", "binary"}, Default: "json", Description: "The format of the answer."},
 		},
 		Answers: openapi.Answers(openapi.Ref("Plot"), []string{binaryType}, http.StatusNotFound, http.StatusServiceUnavailable),
+	}
+	arraysCall = openapi.Call{
+		Path: "/api/v1/arrays", ID: "arrays", Summary: "Arrays of a PV over time, for a heat map",
+		Description: "The range is divided into intervals of equal width, which begin at multiples of the width since 1970. The answer has the first array of each interval, " +
+			"and the last array before the range. A cell is the maximum of neighbouring elements, and if there are several, their minimum too. NaN does not count. " +
+			"If arrays are large, intervals are left out, and thinned is true. The binary format is described in docs/reading.md.",
+		Parameters: []openapi.Parameter{
+			{Name: "pv", Required: true, Description: "The name of the PV.", Example: "SR:PROFILE"}, openapi.From, openapi.To,
+			{Name: "points", Kind: openapi.Integer, Min: 1, Max: maxColumns, Default: strconv.Itoa(defaultColumns), Description: "The maximum number of intervals, apart from parts of intervals at the ends."},
+			{Name: "cells", Kind: openapi.Integer, Min: 1, Max: maxCells, Default: strconv.Itoa(defaultCells), Description: "The maximum number of cells of an array."},
+			{Name: "format", Kind: openapi.Choice, Choices: []string{"json", "binary"}, Default: "json", Description: "The format of the answer."},
+		},
+		Answers: openapi.Answers(openapi.Ref("Arrays"), []string{binaryType}, http.StatusNotFound, http.StatusServiceUnavailable),
 	}
 	gapsCall = openapi.Call{
 		Path: "/api/v1/gaps", ID: "gaps", Summary: "Times in a range without updates, and their causes",
@@ -98,6 +111,15 @@ func schemas() members {
 		"PlotBins": series("bins", members{
 			"width": openapi.List(openapi.Number("In seconds.")), "min": numbers, "max": numbers, "mean": numbers, "last": numbers,
 			"count": numbers, "covered": numbers, "text?": openapi.List(text),
+		}),
+		"Arrays": openapi.Object(members{
+			"pv": text, "type?": openapi.String("The type of the last sample."), "metadata?": openapi.Ref("PlotMetadata"), "width": openapi.Number("The width of an interval in seconds."),
+			"elements": openapi.Whole("The length of the longest array."), "group": openapi.Whole("How many elements a cell has."), "cells": openapi.Whole("How many cells the longest array has."),
+			"thinned?": openapi.Schema{"type": "boolean", "description": "Intervals are left out, because their arrays take too long to read."}, "leftOutFrom?": openapi.Timestamp("No array from this time on was read, because the request took too long."),
+			"completeUntil?": openapi.Timestamp("Samples that were received after this time are missing."), "lost?": openapi.Whole("Samples in damaged blocks."),
+			"time": times, "length": openapi.List(openapi.Whole("Elements of the array. A sample that is no array of numbers has none.")),
+			"severity": openapi.List(openapi.Enum("", "NO_ALARM", "MINOR", "MAJOR", "INVALID")),
+			"max":      openapi.List(numbers), "min?": openapi.List(numbers),
 		}),
 		"PlotMetadata": openapi.Object(members{
 			"units?": text, "precision": openapi.Whole(""), "labels?": openapi.List(text), "limits?": openapi.Map("", openapi.Number("")), "description?": text,

@@ -75,7 +75,12 @@ func (s *series) appendFrame(dst []byte, now int64) []byte {
 	}
 	put("severity", "u8", func(i int) []byte { return s.severity[i : i+1] })
 	f.Bytes = len(body)
-	head, err := json.Marshal(f)
+	return appendFrame(dst, f, body)
+}
+
+// appendFrame appends a frame with a header and columns.
+func appendFrame(dst []byte, header any, body []byte) []byte {
+	head, err := json.Marshal(header)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}

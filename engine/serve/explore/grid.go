@@ -18,7 +18,8 @@ var widths = []time.Duration{
 // the grid with which the range has at most n bins, apart from parts of bins at its ends. All PVs
 // have the same bins, and a range of equal length beside it has the same width.
 func gridWidth(from, to int64, n int) int64 {
-	least := max(1, int64(math.Ceil(float64(to-from)/float64(n))))
+	span := min(float64(to)-float64(from), math.MaxInt64/2) // three centuries exceed an int64
+	least := max(1, int64(math.Ceil(span/float64(n))))
 	for decade := int64(1); decade < int64(time.Second); decade *= 10 {
 		for _, factor := range []int64{1, 2, 5} {
 			if w := factor * decade; w >= least {

@@ -46,6 +46,7 @@ func New(reader *query.Reader, channels Channels, reads *admission.Gate, now fun
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
 	binsCall.Register(mux, h.now, h.bins)
+	arraysCall.Register(mux, h.now, h.arrays)
 	gapsCall.Register(mux, h.now, h.gaps)
 	liveCall.Register(mux, h.now, h.follow)
 	changesCall.Register(mux, h.now, h.changes)

@@ -32,6 +32,8 @@ type Channels interface {
 type Handler struct {
 	Reader   *query.Reader
 	Channels Channels
+	// Descriptions has the PVs that Channels yields, and those that it hides.
+	Descriptions *Descriptions
 	// Warnings returns problems of the process that need attention, for those who may know them.
 	Warnings func(ctx context.Context) []string
 	// Reads admits reads of samples. It may be nil.

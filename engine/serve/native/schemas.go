@@ -84,7 +84,10 @@ func channelSchemas() map[string]openapi.Schema {
 		"received": count, "stored": count, "pending": count, "dropped?": dropped, "group?": openapi.String(""),
 	}
 	return map[string]openapi.Schema{
-		"Names": openapi.Object(members{"names": openapi.List(openapi.String("")), "next?": openapi.String("The value of after for the next page.")}),
+		"Names": openapi.Object(members{
+			"names": openapi.List(openapi.String("")), "next?": openapi.String("The value of after for the next page."),
+			"descriptions?": openapi.Map("The descriptions of the names, if the request has the parameter description.", openapi.String("")), "incomplete?": openapi.String("Why PVs are missing."),
+		}),
 		"Channel": openapi.Object(members{
 			"pv": openapi.String(""), "group": openapi.String(""), "provider": openapi.String(""), "state": openapi.Enum("", states()...), "since?": openapi.Timestamp(""), "cause?": openapi.String(""),
 			"host?": openapi.String(""), "engine?": openapi.String("The engine that captures the PV, if a retrieval pod answers."), "type?": openapi.String(""), "count?": openapi.Whole("The number of elements."), "sampling": openapi.String(""),
