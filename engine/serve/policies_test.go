@@ -1,12 +1,17 @@
 package serve
 
 import (
+	"context"
+	"iter"
+	"maps"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"varve.dev/varve/engine/policy"
+	"varve.dev/varve/engine/store"
 )
 
 // tenants own the PVs SECRET* and, if somebody may read them, PUBLIC*.
@@ -158,5 +163,93 @@ func TestRulesAndPoliciesMustBothAdmit(t *testing.T) {
 	current.Store(tenants(policy.Audience{Everybody: true}))
 	if res, text := g.ask("/api/v1/channels/SECRET:A", "", g.ann); res.StatusCode != http.StatusOK {
 		t.Errorf("the PV answers %d %s to a reader whom both admit", res.StatusCode, text)
+	}
+}
+
+// countedStore counts the calls of the methods that read a PV.
+type countedStore struct {
+	store.Store
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func (s *countedStore) count(method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[method]++
+}
+
+// reset returns the counts, and begins again.
+func (s *countedStore) reset() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := s.calls
+	s.calls = map[string]int{}
+	return calls
+}
+
+func (s *countedStore) Channel(ctx context.Context, pv string) (store.Channel, bool, error) {
+	s.count("Channel")
+	return s.Store.Channel(ctx, pv)
+}
+
+func (s *countedStore) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
+	s.count("Channels")
+	return s.Store.Channels(ctx)
+}
+
+func (s *countedStore) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
+	s.count("Blocks")
+	return s.Store.Blocks(ctx, pv, b, from, to)
+}
+
+func (s *countedStore) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error) {
+	s.count("LastBlock")
+	return s.Store.LastBlock(ctx, pv, b, at)
+}
+
+func (s *countedStore) Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error] {
+	s.count("Marks")
+	return s.Store.Marks(ctx, pv, from, to)
+}
+
+func (s *countedStore) LatestMarks(ctx context.Context, pv string, at int64) iter.Seq2[store.PVMark, error] {
+	s.count("LatestMarks")
+	return s.Store.LatestMarks(ctx, pv, at)
+}
+
+func (s *countedStore) MetadataAt(ctx context.Context, pv string, at int64) (store.PVMetadata, bool, error) {
+	s.count("MetadataAt")
+	return s.Store.MetadataAt(ctx, pv, at)
+}
+
+// TestAHiddenPVTakesTheStepsOfAnUnknownOne checks what a tenant could learn from the time that an answer takes: the
+// store is asked the same questions. The owner's read of a PV asks other ones.
+func TestAHiddenPVTakesTheStepsOfAnUnknownOne(t *testing.T) {
+	g, _ := newTenants(t, allMethods)
+	counted := &countedStore{Store: g.cfg.Reader.Store, calls: map[string]int{}}
+	g.cfg.Reader.Store = counted
+	g.serve()
+	differ := 0
+	for _, r := range nativeRoutes {
+		if !strings.Contains(r.ask[0], "%s") || r.pattern == "GET /api/v1/live" { // which goes on reading for the owner
+			continue
+		}
+		asked := func(pv, token string) map[string]int {
+			g.ask(r.ask[0], pv, token) // fills caches of what all readers share
+			counted.reset()
+			g.ask(r.ask[0], pv, token)
+			return counted.reset()
+		}
+		hidden, unknown, owner := asked("SECRET:A", g.bob), asked("NOSUCH:A", g.bob), asked("SECRET:A", g.ann)
+		if !maps.Equal(hidden, unknown) {
+			t.Errorf("%s: a hidden PV costs %v, and an unknown one %v", r.pattern, hidden, unknown)
+		}
+		if !maps.Equal(hidden, owner) {
+			differ++
+		}
+	}
+	if differ < 5 {
+		t.Errorf("only %d routes ask other questions for the owner: the test counts too little", differ)
 	}
 }

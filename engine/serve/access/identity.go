@@ -90,7 +90,9 @@ func (q *Request) Sees(pv string) bool {
 }
 
 // SeesAll reports whether the identity may read every PV.
-func (q *Request) SeesAll() bool { return q != nil && q.view.all && (q.policies == nil || q.policies.All()) }
+func (q *Request) SeesAll() bool {
+	return q != nil && q.view.all && (q.policies == nil || q.policies.All())
+}
 
 // Reads is Sees for a PV that the request reads. It notes the PV for the audit log.
 func (q *Request) Reads(pv string) bool {
