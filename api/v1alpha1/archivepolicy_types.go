@@ -93,6 +93,8 @@ const (
 type PVPrefix string
 
 // PolicyOwners are the ArchiveGroups that may archive the PVs of a policy, and the people to whom these belong.
+//
+// +kubebuilder:validation:MinProperties=1
 type PolicyOwners struct {
 	// archiveGroups are the names of the ArchiveGroups that may archive these PVs. A name that ends in *,
 	// such as vacuum-*, stands for all names that begin so. Default: no group may archive them; their data stays.
