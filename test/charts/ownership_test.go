@@ -96,7 +96,14 @@ subjects: [{kind: User, name: ann}, {kind: User, name: carl}, {kind: User, name:
 		"stop the capture":           func(as client.Client) error { return change(as, "spec.paused", true) },
 		"shorten the retention":      func(as client.Client) error { return change(as, "spec.retention", map[string]any{"raw": "1d"}) },
 		"move it to another archive": func(as client.Client) error { return change(as, "spec.archiverRef.name", "other") },
-		"erase its data":             func(as client.Client) error { return as.Delete(t.Context(), vacuum, client.DryRunAll) },
+		"make a controller erase it": func(as client.Client) error {
+			return change(as, "metadata.ownerReferences", []any{map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "name": "none", "uid": "5b0b1f0e-0000-4000-8000-000000000000",
+			}})
+		},
+		"make a tool erase it": func(as client.Client) error { return change(as, "metadata.labels", map[string]any{"app": "mine"}) },
+		"annotate it":          func(as client.Client) error { return change(as, "metadata.annotations", map[string]any{"a": "b"}) },
+		"erase its data":       func(as client.Client) error { return as.Delete(t.Context(), vacuum, client.DryRunAll) },
 		"erase all groups": func(as client.Client) error {
 			return as.DeleteAllOf(t.Context(), groupNamed(t, "any"), client.InNamespace("epics"), client.DryRunAll)
 		},
@@ -111,8 +118,8 @@ subjects: [{kind: User, name: ann}, {kind: User, name: carl}, {kind: User, name:
 		}
 	}
 	for allowed, err := range map[string]error{
-		"create a group with another name":      thief.Create(t.Context(), groupNamed(t, "vacuums"), client.DryRunAll),
-		"change only metadata, as the operator": change(thief, "metadata.annotations", map[string]any{"a": "b"}),
+		"create a group with another name":        thief.Create(t.Context(), groupNamed(t, "vacuums"), client.DryRunAll),
+		"change only finalizers, as the operator": change(thief, "metadata.finalizers", []any{"varve.dev/delete-data"}),
 		"delete all groups with their namespace": s.as(t, "system:serviceaccount:kube-system:namespace-controller", "system:serviceaccounts:kube-system").
 			Delete(t.Context(), vacuum, client.DryRunAll),
 	} {
