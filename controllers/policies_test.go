@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -82,7 +83,7 @@ var _ = Describe("ArchivePolicies", func() {
 		namespace := newNamespace(ctx)
 		c, err := mirror.NewClient(restConfig)
 		Expect(err).NotTo(HaveOccurred())
-		pod := policies.New(c, namespace, "main")
+		pod := policies.New(c, namespace, "main", GinkgoT().TempDir(), slog.New(slog.DiscardHandler))
 		Expect(pod.Ready()).To(MatchError(ContainSubstring("are not known yet")))
 		_, known := pod.Current()
 		Expect(known).To(BeFalse())

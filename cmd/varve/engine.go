@@ -160,7 +160,7 @@ func openEngine(o *engineOptions) (_ *enginePod, err error) {
 		Client: api, Engine: p.engine, Channels: p.engine.Capture(), Registerer: reg, Log: o.log,
 	})
 	if o.retrieval {
-		p.policies = policies.New(api, o.namespace, o.archiver)
+		p.policies = policies.New(api, o.namespace, o.archiver, o.state, o.log)
 	}
 	return p, p.serve(reg)
 }

@@ -130,7 +130,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	p.routing = routing.New(routing.Config{
 		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Log: o.log,
 	})
-	p.groups, p.policies = groups.New(api, o.namespace, o.archiver), policies.New(api, o.namespace, o.archiver)
+	p.groups, p.policies = groups.New(api, o.namespace, o.archiver), policies.New(api, o.namespace, o.archiver, "", o.log)
 	cfg := &serve.Config{
 		Reader:   &query.Reader{Store: p.store, Recent: p.routing, Shards: o.shards, Captured: p.routing.Names},
 		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),

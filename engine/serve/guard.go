@@ -75,7 +75,7 @@ func (c *Config) underPolicies(r *http.Request, q *access.Request) (*access.Requ
 	switch policies, known := c.Policies(); {
 	case known:
 		q.Apply(policies)
-	case open(r.URL.Path) || c.Access == nil && strings.HasPrefix(r.URL.Path, "/internal/"):
+	case open(r.URL.Path) || r.URL.Path == "/metrics" || c.Access == nil && strings.HasPrefix(r.URL.Path, "/internal/"):
 		return nil, nil // it sees no PV; /internal is for the other pods, which hide PVs themselves
 	default:
 		return nil, &access.Refusal{Code: http.StatusServiceUnavailable,

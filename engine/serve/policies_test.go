@@ -117,6 +117,9 @@ func TestNobodyReadsBeforePoliciesAreKnown(t *testing.T) {
 	g, current := newTenants(t, allMethods)
 	current.Store(nil)
 	for _, r := range guardedRoutes() {
+		if r.pattern == "GET /metrics" { // which names no PVs
+			continue
+		}
 		if res, text := g.ask(r.ask[0], "SECRET:A", g.ann); res.StatusCode != http.StatusServiceUnavailable || strings.Contains(text, "SECRET") || !strings.Contains(text, "ArchivePolicies") {
 			t.Errorf("%s answers %d %s", r.pattern, res.StatusCode, text)
 		}
