@@ -20,7 +20,7 @@ var _ = Describe("Rights", func() {
 		for account, needed := range map[string]string{
 			"main-engine": "get configmaps; get archiveshards.varve.dev; list archiveshards.varve.dev; watch archiveshards.varve.dev; " +
 				"patch archiveshards.varve.dev/status; get leases.coordination.k8s.io; create leases.coordination.k8s.io; update leases.coordination.k8s.io",
-			"main-retrieval": "get configmaps; list archiveshards.varve.dev; watch archivegroups.varve.dev; list pods; watch pods",
+			"main-retrieval": "get configmaps; list archiveshards.varve.dev; watch archivegroups.varve.dev; list archivepolicies.varve.dev; watch archivepolicies.varve.dev; list pods; watch pods",
 		} {
 			user := "system:serviceaccount:" + namespace + ":" + account
 			for right := range strings.SplitSeq(needed, "; ") {
@@ -30,7 +30,7 @@ var _ = Describe("Rights", func() {
 			for right := range strings.SplitSeq("get secrets; list secrets; list configmaps; watch configmaps; create configmaps; patch configmaps; delete configmaps; "+
 				"create pods; delete pods; create pods/exec; create serviceaccounts/token; patch deployments.apps; create roles.rbac.authorization.k8s.io; "+
 				"update archiveshards.varve.dev; patch archiveshards.varve.dev; delete archiveshards.varve.dev; patch archivegroups.varve.dev; "+
-				"patch archivers.varve.dev; get archivers.varve.dev; delete leases.coordination.k8s.io; create tokenreviews.authentication.k8s.io", "; ") {
+				"patch archivers.varve.dev; get archivers.varve.dev; patch archivepolicies.varve.dev; delete archivepolicies.varve.dev; delete leases.coordination.k8s.io; create tokenreviews.authentication.k8s.io", "; ") {
 				Expect(may(ctx, user, namespace, right)).To(BeFalse(), "%s: %s", account, right)
 			}
 		}
@@ -47,7 +47,7 @@ var _ = Describe("Rights", func() {
 			"update configmaps; create pods; delete pods; create pods/exec; create serviceaccounts/token; impersonate serviceaccounts; "+
 			"bind roles.rbac.authorization.k8s.io; escalate roles.rbac.authorization.k8s.io; bind clusterroles.rbac.authorization.k8s.io; "+
 			"create clusterroles.rbac.authorization.k8s.io; create clusterrolebindings.rbac.authorization.k8s.io; delete clusterrolebindings.rbac.authorization.k8s.io; "+
-			"create archivers.varve.dev; patch archivers.varve.dev; delete archivers.varve.dev; create archivegroups.varve.dev; delete archivegroups.varve.dev; "+
+			"create archivers.varve.dev; patch archivers.varve.dev; delete archivers.varve.dev; create archivegroups.varve.dev; delete archivegroups.varve.dev; patch archivepolicies.varve.dev; delete archivepolicies.varve.dev; "+
 			"delete persistentvolumeclaims; delete customresourcedefinitions.apiextensions.k8s.io; create tokenreviews.authentication.k8s.io", "; ") {
 			Expect(may(ctx, user, namespace, right)).To(BeFalse(), right)
 		}

@@ -25,6 +25,7 @@ import (
 	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/group"
 	"varve.dev/varve/controllers/outcome"
+	"varve.dev/varve/controllers/policy"
 	"varve.dev/varve/controllers/render"
 	"varve.dev/varve/controllers/shards"
 	"varve.dev/varve/groups/channelfinder"
@@ -170,6 +171,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Namespace: o.PodNamespace, CassandraNamespace: o.CassandraNamespace,
 		},
 		&group.Reconciler{Client: mgr.GetClient(), Fleet: engines, Outcomes: outcomes, Recorder: recorder},
+		&policy.Reconciler{Client: mgr.GetClient(), Outcomes: outcomes, Recorder: recorder},
 	} {
 		if err := r.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("setting up the operator: %w", err)

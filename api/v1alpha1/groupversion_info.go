@@ -24,9 +24,10 @@ var GroupVersion = schema.GroupVersion{Group: "varve.dev", Version: "v1alpha1"}
 
 // Kinds of objects.
 const (
-	KindArchiver     = "Archiver"
-	KindArchiveGroup = "ArchiveGroup"
-	KindArchiveShard = "ArchiveShard"
+	KindArchiver      = "Archiver"
+	KindArchiveGroup  = "ArchiveGroup"
+	KindArchiveShard  = "ArchiveShard"
+	KindArchivePolicy = "ArchivePolicy"
 )
 
 // AddToScheme registers the types of this package.
@@ -34,7 +35,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Archiver{}, &ArchiverList{},
 		&ArchiveGroup{}, &ArchiveGroupList{},
-		&ArchiveShard{}, &ArchiveShardList{})
+		&ArchiveShard{}, &ArchiveShardList{},
+		&ArchivePolicy{}, &ArchivePolicyList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

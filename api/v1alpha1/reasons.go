@@ -31,6 +31,8 @@ const (
 	ReasonDeleting = "Deleting"
 	// ReasonProblems: the group or one of its sources has a problem.
 	ReasonProblems = "Problems"
+	// ReasonNotOwned: an ArchivePolicy forbids the group to archive some of its PVs.
+	ReasonNotOwned = "NotOwned"
 	// ReasonNoProblems: neither the group nor its sources have a problem.
 	ReasonNoProblems = "NoProblems"
 	// ReasonSharedChannels: other groups have some of the same PVs.

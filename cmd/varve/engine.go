@@ -22,6 +22,7 @@ import (
 	"varve.dev/varve/engine/serve"
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/groups/summary"
+	"varve.dev/varve/retrieval/policies"
 )
 
 // engineOptions are the flags of `varve engine`.
@@ -123,10 +124,12 @@ func (o *engineOptions) checkAccess() error {
 type enginePod struct {
 	opts *engineOptions
 	resources
-	engine  *engine.Engine
-	agent   *agent.Agent
-	gate    gate
-	handler http.Handler
+	engine *engine.Engine
+	agent  *agent.Agent
+	// policies are nil unless the engine serves the read APIs.
+	policies *policies.Policies
+	gate     gate
+	handler  http.Handler
 }
 
 // openEngine checks the options and acquires all resources.
@@ -155,6 +158,9 @@ func openEngine(o *engineOptions) (_ *enginePod, err error) {
 		Shards: o.shards, State: o.state, Version: version(),
 		Client: api, Engine: p.engine, Channels: p.engine.Capture(), Registerer: reg, Log: o.log,
 	})
+	if o.retrieval {
+		p.policies = policies.New(api, o.namespace, o.archiver, o.state, o.log)
+	}
 	return p, p.serve(reg)
 }
 
@@ -177,7 +183,7 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 	if p.opts.retrieval {
 		captured := func() iter.Seq[string] { return p.engine.Capture().Names() }
 		cfg.Reader = newReader(p.store, p.engine, p.engine.Shards(), captured, p.opts.clock)
-		cfg.Channels, cfg.Reads = p.engine, readsBesideCapturing
+		cfg.Channels, cfg.Reads, cfg.Policies = p.engine, readsBesideCapturing, p.policies.Current
 		started := time.Now()
 		cfg.Overview = overview.Sources{
 			Engines: func(context.Context) overview.Fleet { return fleetOfOne(p.engine, p.opts.name, started) },
@@ -226,6 +232,9 @@ func (p *enginePod) run(ctx context.Context) error {
 	var capture, agents sync.WaitGroup
 	capture.Go(func() { unsaved = p.engine.Run(capturing) })
 	agents.Go(func() { p.agent.Run(answering) })
+	if p.policies != nil {
+		agents.Go(func() { p.policies.Run(answering) })
+	}
 
 	<-failed.Done()
 	if ctx.Err() != nil {

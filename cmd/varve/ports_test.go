@@ -85,11 +85,14 @@ func TestOnePortIsEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.release(p.opts.log)
-	for _, path := range []string{"/api/v1/status", "/internal/report", "/metrics", "/healthz"} {
+	for path, want := range map[string]int{
+		"/api/v1/status":   http.StatusServiceUnavailable, // no API server has listed the ArchivePolicies
+		"/internal/report": http.StatusOK, "/metrics": http.StatusOK, "/healthz": http.StatusOK, "/none": http.StatusServiceUnavailable,
+	} {
 		w := httptest.NewRecorder()
 		p.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, http.NoBody))
-		if w.Code != http.StatusOK {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		if w.Code != want {
+			t.Errorf("%s: %d %s, want %d", path, w.Code, w.Body, want)
 		}
 	}
 	if len(p.sides) != 0 {

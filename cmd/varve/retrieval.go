@@ -15,6 +15,7 @@ import (
 	"varve.dev/varve/engine/serve"
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/retrieval/groups"
+	"varve.dev/varve/retrieval/policies"
 	"varve.dev/varve/retrieval/routing"
 )
 
@@ -41,7 +42,8 @@ func newRetrieval() *cobra.Command {
 		Short: "Serve the archive of an Archiver over HTTP (run by the operator)",
 		Long: `Serves the archive of an Archiver over HTTP. The operator runs it in the retrieval pods.
 It fetches samples that are not in the store yet from the engines, which it finds by the
-ArchiveShards. While the API server is down, it uses the engines that it knows.`,
+ArchiveShards. While the API server is down, it uses the engines and the ArchivePolicies that it
+knows; before it knows the ArchivePolicies, it serves nothing.`,
 		Example: `  # As in a pod:
   varve retrieval --namespace $(POD_NAMESPACE) --archiver main --listen :17665 \
     --cassandra cass-1,cass-2 --cassandra-datacenter dc1
@@ -94,9 +96,19 @@ type retrievalPod struct {
 	resources
 	routing *routing.Router
 	groups  *groups.Groups
-	clock   *clock.Clock
-	gate    gate
-	handler http.Handler
+	// policies say who may read which PVs, in addition to the access file.
+	policies *policies.Policies
+	clock    *clock.Clock
+	gate     gate
+	handler  http.Handler
+}
+
+// ready returns an error while the pod cannot answer reads.
+func (p *retrievalPod) ready() error {
+	if err := p.policies.Ready(); err != nil {
+		return err
+	}
+	return p.routing.Ready()
 }
 
 // openRetrieval checks the options and acquires all resources.
@@ -124,13 +136,13 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	p.routing = routing.New(routing.Config{
 		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Now: p.clock.Now, Log: o.log,
 	})
-	p.groups = groups.New(api, o.namespace, o.archiver)
+	p.groups, p.policies = groups.New(api, o.namespace, o.archiver), policies.New(api, o.namespace, o.archiver, "", o.log)
 	cfg := &serve.Config{
 		Reader:   newReader(p.store, p.routing, o.shards, p.routing.Names, p.clock),
 		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),
 		Overview: overview.Sources{Engines: p.routing.Fleet, Groups: p.groups.All, Group: p.groups.One, Check: p.groups.Check},
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
-		Ready: p.routing.Ready, Version: version(), Now: time.Now, Log: o.log,
+		Policies: p.policies.Current, Ready: p.ready, Version: version(), Now: time.Now, Log: o.log,
 	}
 	if err = p.openGate(&p.gate, &o.access, &o.clusterOptions, cfg); err != nil {
 		return nil, err
@@ -160,6 +172,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	wg.Go(func() { p.routing.Run(asking) })
 	wg.Go(func() { p.groups.Run(asking) })
 	wg.Go(func() { p.clock.Run(asking) })
+	wg.Go(func() { p.policies.Run(asking) })
 	<-failed.Done()
 	stopHTTP(endpointDelay, 30*time.Second)
 	stopSides()

@@ -115,7 +115,11 @@ func progressing(in Input) (state, bool) {
 // deletion returns why the group is still being deleted.
 func deletion(in Input) (reason, message string) {
 	if n := in.Compiled.Deleting; n > 0 {
-		return v1alpha1.ReasonDeletingData, "the data of " + count(n, "PV") + " is being deleted"
+		message = "the data of " + count(n, "PV") + " is being deleted"
+		if kept := in.Compiled.Kept; kept > 0 {
+			message += "; the data of " + count(kept, "PV") + " stays, because no ArchivePolicy lets the group own them"
+		}
+		return v1alpha1.ReasonDeletingData, message
 	}
 	return v1alpha1.ReasonDeleting, "the group is being deleted"
 }
@@ -146,7 +150,11 @@ func degraded(in Input) (state, bool) {
 		}
 		texts = append(texts, text)
 	}
-	return isTrue(v1alpha1.ReasonProblems, summarize(texts, total, "problem", ": "))
+	reason := v1alpha1.ReasonProblems
+	if in.Compiled.NotOwned > 0 {
+		reason = v1alpha1.ReasonNotOwned
+	}
+	return isTrue(reason, summarize(texts, total, "problem", ": "))
 }
 
 func conflicted(in Input) (state, bool) {

@@ -21,6 +21,8 @@ import (
 type Outcome struct {
 	// Groups has the result for each group, by namespace/name.
 	Groups map[string]*compile.Group
+	// Policies has the result for each ArchivePolicy that decides about a PV of a group, by name.
+	Policies map[string]*compile.PolicyOutcome
 	// Generations has the generation of each compiled group, by namespace/name.
 	Generations map[string]int64
 	// Unplaced is the number of shards that have channels but no engine. Moving is the number

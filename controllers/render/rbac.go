@@ -9,21 +9,31 @@ import (
 )
 
 // engineRules are the permissions of the agent: it reads shards and channel lists, reports its
-// status, and renews its Lease.
-func engineRules() []*rbac.PolicyRuleApplyConfiguration {
-	return []*rbac.PolicyRuleApplyConfiguration{
+// status, and renews its Lease. An engine with an embedded store also serves readers.
+func engineRules(embedded bool) []*rbac.PolicyRuleApplyConfiguration {
+	rules := []*rbac.PolicyRuleApplyConfiguration{
 		rule(v1alpha1.GroupVersion.Group, "archiveshards", "get", "list", "watch"),
 		rule(v1alpha1.GroupVersion.Group, "archiveshards/status", "patch", "update"),
 		rule("", "configmaps", "get"),
 		rule("coordination.k8s.io", "leases", "get", "create", "update"),
 	}
+	if embedded {
+		rules = append(rules, policyRule())
+	}
+	return rules
 }
 
-// retrievalRules are the permissions for finding the engine of a PV, and for showing groups.
+// policyRule is the permission to know who may read which PVs.
+func policyRule() *rbac.PolicyRuleApplyConfiguration {
+	return rule(v1alpha1.GroupVersion.Group, "archivepolicies", "get", "list", "watch")
+}
+
+// retrievalRules are the permissions for finding the engine of a PV, for showing groups, and for applying policies.
 func retrievalRules() []*rbac.PolicyRuleApplyConfiguration {
 	return []*rbac.PolicyRuleApplyConfiguration{
 		rule(v1alpha1.GroupVersion.Group, "archiveshards", "get", "list", "watch"),
 		rule(v1alpha1.GroupVersion.Group, "archivegroups", "get", "list", "watch"),
+		policyRule(),
 		rule("", "configmaps", "get"),
 		rule("", "pods", "get", "list", "watch"),
 	}

@@ -52,7 +52,7 @@ func Archiver(in Input) []Object {
 	var objects []Object
 	add := func(o ...Object) { objects = append(objects, o...) }
 
-	add(rights(a, v1alpha1.ComponentEngine, engineRules())...)
+	add(rights(a, v1alpha1.ComponentEngine, engineRules(Embedded(a)))...)
 	add(metricsService(a, EngineName(a.Name), v1alpha1.ComponentEngine), retrievalService(a), engineNetworkPolicy(in), disruptionBudget(a, v1alpha1.ComponentEngine))
 	switch in.Datacenter.Kind {
 	case KindK8ssandraCluster:

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/groups/compile"
 )
 
 // updateFinalizers keeps groups with deletionPolicy Delete until engines have deleted
@@ -32,7 +33,7 @@ func (r *Reconciler) updateFinalizers(ctx context.Context, in *observed, compile
 		case guarded && deleted && !pending[groupName(g)]:
 			if err = r.setFinalizer(ctx, g, false); err == nil {
 				r.Recorder.Eventf(g, nil, corev1.EventTypeNormal, "DataDeleted", "Delete", "%s",
-					fmt.Sprintf("The data of %d PVs was deleted", compiled.deleting(g)))
+					compiled.describeDeletion(g))
 			}
 		}
 		if err != nil {
@@ -42,12 +43,17 @@ func (r *Reconciler) updateFinalizers(ctx context.Context, in *observed, compile
 	return nil
 }
 
-// deleting returns the number of PVs whose data is deleted with a group.
-func (c *compilation) deleting(g *v1alpha1.ArchiveGroup) int {
-	if out := c.groups[groupName(g)]; out != nil {
-		return out.Deleting
+// describeDeletion says what happened to the data of a deleted group.
+func (c *compilation) describeDeletion(g *v1alpha1.ArchiveGroup) string {
+	out := c.groups[groupName(g)]
+	if out == nil {
+		out = &compile.Group{}
 	}
-	return 0
+	text := fmt.Sprintf("The data of %d PVs was deleted", out.Deleting)
+	if out.Kept > 0 {
+		text += fmt.Sprintf("; the data of %d PVs stays, because no ArchivePolicy lets the group own them", out.Kept)
+	}
+	return text
 }
 
 // pendingDeletions returns the groups whose data is not deleted yet. Such a group has

@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,6 +21,7 @@ import (
 type observed struct {
 	archiver *v1alpha1.Archiver // nil if it does not exist or is being deleted
 	groups   []v1alpha1.ArchiveGroup
+	policies []v1alpha1.ArchivePolicy // of the Archiver
 	shards   map[int]*v1alpha1.ArchiveShard
 	stray    []*v1alpha1.ArchiveShard     // shards whose index or name is wrong
 	lists    map[string]*corev1.ConfigMap // channel lists by name
@@ -47,6 +49,12 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (*o
 		return in, nil // the garbage collector deletes what the Archiver owns
 	}
 	in.archiver = a
+	var policies v1alpha1.ArchivePolicyList
+	if err := r.Client.List(ctx, &policies, client.InNamespace(name.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing ArchivePolicies: %w", err)
+	}
+	in.policies = slices.DeleteFunc(policies.Items, func(p v1alpha1.ArchivePolicy) bool { return p.Spec.ArchiverRef.Name != a.Name })
+	slices.SortFunc(in.policies, func(a, b v1alpha1.ArchivePolicy) int { return cmp.Compare(a.Name, b.Name) }) // for the fingerprint
 	if err := r.observeOwned(ctx, in); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/groups/channellist"
 	"varve.dev/varve/groups/compile"
+	"varve.dev/varve/groups/ownership"
 	"varve.dev/varve/groups/sources"
 )
 
@@ -29,6 +30,7 @@ type compilation struct {
 	// shards has an entry for every possible index, also for shards that do not exist.
 	shards      []compiledShard
 	groups      map[string]*compile.Group
+	policies    map[string]*compile.PolicyOutcome
 	generations map[string]int64
 	names       []string // names of the groups
 	expiry      time.Time
@@ -106,7 +108,9 @@ func (r *Reconciler) compile(ctx context.Context, in *observed, known *memory) (
 		g := &in.groups[i]
 		listed[groupName(g)], _ = sources.List(g, read.lookup())
 	}
-	result := compile.Compile(in.groups, listed, in.archive(), now)
+	archive := in.archive()
+	archive.Policies, archive.Planned = ownership.Enforced(in.policies, in.archiver.Name), ownership.Planned(in.policies, in.archiver.Name)
+	result := compile.Compile(in.groups, listed, archive, now)
 	compiled := encode(in, &result, read.unreadable)
 	compiled.fingerprint, compiled.sourceMissing = fingerprint, read.sourceMissing
 	kept := *compiled
@@ -117,7 +121,7 @@ func (r *Reconciler) compile(ctx context.Context, in *observed, known *memory) (
 	return compiled, nil
 }
 
-// archive returns the settings of the Archiver that apply to all its groups.
+// archive returns the settings of the Archiver that apply to all its groups, without policies.
 func (in *observed) archive() compile.Archive {
 	spec := &in.archiver.Spec
 	return compile.Archive{
@@ -187,7 +191,7 @@ func (in *observed) hasLists(compiled *compilation) bool {
 // unreadable.
 func encode(in *observed, result *compile.Result, unreadable map[int]bool) *compilation {
 	compiled := &compilation{
-		shards: make([]compiledShard, in.maxShards()), groups: result.Groups, expiry: result.NextExpiry,
+		shards: make([]compiledShard, in.maxShards()), groups: result.Groups, policies: result.Policies, expiry: result.NextExpiry,
 		generations: map[string]int64{}, data: map[string][]byte{},
 	}
 	for i := range in.groups {
@@ -229,6 +233,9 @@ func (c *compilation) encode(archiver string, channels []capture.Channel) (names
 func (r *sourceReader) fingerprint(in *observed, now time.Time) uint64 {
 	h := xxhash.New()
 	fmt.Fprintln(h, in.archive())
+	for i := range in.policies {
+		fmt.Fprintln(h, in.policies[i].UID, in.policies[i].Generation)
+	}
 	for i := range in.groups {
 		g := &in.groups[i]
 		expired := g.Spec.ExpiresAt != nil && !g.Spec.ExpiresAt.After(now)

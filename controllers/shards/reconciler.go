@@ -19,6 +19,7 @@ import (
 // +kubebuilder:rbac:groups=varve.dev,resources=archivers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=varve.dev,resources=archivegroups,verbs=get;list;watch;patch;update
 // +kubebuilder:rbac:groups=varve.dev,resources=archivegroups/finalizers,verbs=update
+// +kubebuilder:rbac:groups=varve.dev,resources=archivepolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups=varve.dev,resources=archiveshards,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups=varve.dev,resources=archiveshards/status,verbs=get;patch;update
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete

@@ -18,7 +18,7 @@ func (r *Reconciler) publish(name types.NamespacedName, in *observed, compiled *
 		return // the published outcome is still valid
 	}
 	out := &outcome.Outcome{
-		Groups: compiled.groups, Generations: compiled.generations, Blind: known.history.Blind(),
+		Groups: compiled.groups, Policies: compiled.policies, Generations: compiled.generations, Blind: known.history.Blind(),
 		Unplaced: placed.Unplaced, Moving: placed.Moving, Moves: known.moves, Outdated: in.outdated(compiled, known.captured),
 	}
 	known.captured = capturedFingerprints(compiled, out.Outdated, known.captured)

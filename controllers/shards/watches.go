@@ -31,7 +31,7 @@ const (
 	indexConfigMap = "spec.channelsFrom.configMap.name"
 )
 
-// SetupWithManager makes the reconciler run after changes of Archivers, groups and their
+// SetupWithManager makes the reconciler run after changes of Archivers, groups, policies and
 // sources, of shards and channel lists, and of engines.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.metrics = newShardsMetrics(r.Registerer)
@@ -46,6 +46,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Watches(&v1alpha1.Archiver{}, debounced(archiverItself), builder.WithPredicates(specOrDeletion)).
 		Watches(&v1alpha1.ArchiveGroup{}, debounced(archiverOfGroup), builder.WithPredicates(specOrDeletion)).
+		Watches(&v1alpha1.ArchivePolicy{}, debounced(archiverOfPolicy), builder.WithPredicates(specOrDeletion)).
 		Watches(&corev1.ConfigMap{}, debounced(r.archiversUsing)).
 		Watches(&v1alpha1.ArchiveShard{}, debounced(wakeup.ArchiverOf)).
 		Watches(&corev1.Pod{}, debounced(wakeup.ArchiverOf), engines).
@@ -126,6 +127,13 @@ func archiverItself(_ context.Context, o client.Object) []reconcile.Request {
 // archiverOfGroup returns a request for the Archiver of a group that has changed.
 func archiverOfGroup(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: wakeup.ArchiverOfGroup(o.(*v1alpha1.ArchiveGroup))}}
+}
+
+// archiverOfPolicy returns a request for the Archiver of a policy that has changed.
+func archiverOfPolicy(_ context.Context, o client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{
+		Namespace: o.GetNamespace(), Name: o.(*v1alpha1.ArchivePolicy).Spec.ArchiverRef.Name,
+	}}}
 }
 
 // debounced turns a burst of events into one request. It maps both versions of a changed

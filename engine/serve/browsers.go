@@ -6,9 +6,9 @@ import (
 	"varve.dev/varve/engine/serve/stream"
 )
 
-// policy is the Content-Security-Policy of all answers but those of the UI, which have their own. An
+// contentPolicy is the Content-Security-Policy of all answers but those of the UI, which have their own. An
 // answer that a browser shows, such as a plot in SVG, loads and runs nothing.
-const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 // exposed are the headers that web pages of other origins may read.
 const exposed = stream.CompleteUntil + ", " + stream.LostSamples
@@ -18,7 +18,7 @@ func protectBrowsers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Security-Policy", contentPolicy)
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		next.ServeHTTP(w, r)
 	})

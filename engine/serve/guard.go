@@ -27,11 +27,14 @@ func open(path string) bool {
 func (c *Config) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := c.Now()
-		if c.Access.TakesTokens() {
+		if c.Access != nil && c.Access.TakesTokens() {
 			w.Header().Add("Vary", "Authorization") // it also tells the UI to offer the use of a token
 		}
 		counted := &countingWriter{codeWriter: codeWriter{ResponseWriter: w, code: http.StatusOK}}
 		q, err := c.admit(r)
+		if err == nil {
+			q, err = c.underPolicies(r, q)
+		}
 		ctx := r.Context()
 		if err == nil {
 			ctx, err = asIdentity(ctx, q)
@@ -54,7 +57,7 @@ func (c *Config) identify(next http.Handler) http.Handler {
 func (c *Config) admit(r *http.Request) (*access.Request, error) {
 	switch {
 	case c.Access == nil:
-		return nil, nil
+		return access.Everybody(), nil
 	case r.URL.Path != "/healthz" && !c.Access.KnowsHost(r): // /healthz has no data
 		return nil, &access.Refusal{Code: http.StatusMisdirectedRequest,
 			Text: "this server does not have the name of the host in the request; its administrators can add it to the field hosts of the access file"}
@@ -62,6 +65,23 @@ func (c *Config) admit(r *http.Request) (*access.Request, error) {
 		return c.Access.Visitor(r), nil
 	}
 	return c.Access.Identify(r)
+}
+
+// underPolicies applies the current policies to a request. They hold for the whole request.
+func (c *Config) underPolicies(r *http.Request, q *access.Request) (*access.Request, error) {
+	if c.Policies == nil {
+		return q, nil
+	}
+	switch policies, known := c.Policies(); {
+	case known:
+		q.Apply(policies)
+	case open(r.URL.Path) || r.URL.Path == "/metrics" || c.Access == nil && strings.HasPrefix(r.URL.Path, "/internal/"):
+		return nil, nil // it sees no PV; /internal is for the other pods, which hide PVs themselves
+	default:
+		return nil, &access.Refusal{Code: http.StatusServiceUnavailable,
+			Text: "the ArchivePolicies, which say who may read, are not known yet: the API server has not listed them; repeat the request in a few seconds"}
+	}
+	return q, nil
 }
 
 // refuse answers a request without an identity.

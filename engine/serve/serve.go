@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"varve.dev/varve/engine/policy"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/access"
 	"varve.dev/varve/engine/serve/admission"
@@ -40,6 +41,9 @@ type Config struct {
 	// Access decides who may read which PVs. If it is nil, everybody may read everything, also web
 	// pages of any origin and by any name of the host. Without a Reader, no other origin may read.
 	Access *access.Access
+	// Policies returns the current policies, which hide PVs in addition to Access. known is false while they are not
+	// known: nobody may read anything then. It is nil if there are no policies.
+	Policies func() (policies *policy.Set, known bool)
 	// Audit notes who has read what. It needs Access, and may be nil.
 	Audit *audit.Log
 	// Extra adds other paths. It may be nil. Calls describes those under /api/v1.
@@ -73,7 +77,7 @@ func New(cfg *Config) (http.Handler, error) {
 		return nil, fmt.Errorf("setting up compression: %w", err)
 	}
 	var handler http.Handler = compress(cfg.mux())
-	if cfg.Access != nil {
+	if cfg.Access != nil || cfg.Policies != nil {
 		handler = cfg.identify(handler)
 	}
 	if cfg.Reader != nil {
@@ -119,7 +123,8 @@ func NewMetricsPort(c *Config) http.Handler {
 // hiding returns a configuration whose reader and channels hide what the sender of a request may not
 // read. If everybody may read everything and nobody notes it, they stay as they are, and cost nothing.
 func (c *Config) hiding() *Config {
-	if c.Reader == nil || c.Access == nil || !c.Access.Restricts() && c.Audit == nil {
+	restricts := c.Policies != nil || c.Access != nil && (c.Access.Restricts() || c.Audit != nil)
+	if c.Reader == nil || !restricts {
 		return c
 	}
 	h := *c
@@ -204,5 +209,5 @@ func (c *Config) warnings(ctx context.Context) (all []string) {
 
 // seesAll reports whether the sender of a request may read every PV.
 func (c *Config) seesAll(ctx context.Context) bool {
-	return c.Access == nil || access.From(ctx).SeesAll()
+	return c.Access == nil && c.Policies == nil || access.From(ctx).SeesAll()
 }

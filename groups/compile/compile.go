@@ -5,7 +5,7 @@
 //	groups, names listed elsewhere ──▶ wants: PV × group × settings
 //	   │ invalid names, settings             │ sort
 //	   ▼                                     ▼
-//	Problems            Conflicts ◀── per PV: merge, shard ──▶ Assignment
+//	Problems, refusals  Conflicts ◀── per PV: merge, shard ──▶ Assignment
 //	                                         └── only in groups being deleted ──▶ Deletions
 //
 // A PV in several groups is captured once, with the settings that keep more, by the provider
@@ -24,6 +24,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/policy"
 	"varve.dev/varve/engine/pvname"
 )
 
@@ -43,6 +44,8 @@ type Result struct {
 	Deletions map[int][]capture.Channel
 	// Groups has the outcome for each group, by namespace/name.
 	Groups map[string]*Group
+	// Policies has the outcome for each policy that decides about a PV of a group, by name.
+	Policies map[string]*PolicyOutcome
 	// NextExpiry is when the next group expires and Compile must run again, or zero.
 	NextExpiry time.Time
 }
@@ -57,6 +60,9 @@ type Archive struct {
 	// Alone means that there is only one engine. It captures each PV once, even if groups
 	// request redundancy.
 	Alone bool
+	// Policies say which groups may archive which PVs. Planned are these policies and those that only warn. Both
+	// may be nil.
+	Policies, Planned *policy.Set
 }
 
 // Replicas returns how many engines capture a shard. Shards 0 to Shards-1 hold the PVs that
@@ -82,6 +88,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 			Assignment: make(map[int][]capture.Channel, shards),
 			Deletions:  map[int][]capture.Channel{},
 			Groups:     make(map[string]*Group, len(groups)),
+			Policies:   map[string]*PolicyOutcome{},
 		},
 		Archive:  archive,
 		classes:  map[class]*class{},
@@ -156,11 +163,12 @@ type compiler struct {
 
 // member is a participating group.
 type member struct {
-	name string
-	role role
-	key  keyFunc
-	spec *v1alpha1.ArchiveGroupSpec
-	out  *Group
+	name  string // namespace/name
+	group string // the name without the namespace
+	role  role
+	key   keyFunc
+	spec  *v1alpha1.ArchiveGroupSpec
+	out   *Group
 }
 
 // role is what a group that names a PV requests for it.
@@ -174,7 +182,7 @@ const (
 
 // add collects the wants of a group.
 func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
-	m := member{name: key(g), spec: &g.Spec, out: &Group{}}
+	m := member{name: key(g), group: g.Name, spec: &g.Spec, out: &Group{}}
 	c.result.Groups[m.name] = m.out
 	at := g.Spec.ExpiresAt
 	switch {
@@ -258,6 +266,7 @@ func (c *compiler) assign(wants []want) {
 	settings := &shared.Settings
 	shard := c.shard(oldest, shared.twice)
 	hash := c.hash(oldest.pv, settings, shard)
+	c.countOwned(oldest.pv)
 	for _, w := range wants {
 		out := c.members[w.age].out
 		out.count(shard, settings.Paused, hash)

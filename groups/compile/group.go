@@ -14,6 +14,11 @@ type Group struct {
 	Expired bool
 	// Deleting is the number of PVs whose data is deleted with the group.
 	Deleting int
+	// Kept is the number of PVs whose data stays, although the group is deleted together with its data, because no
+	// policy lets the group own them.
+	Kept int
+	// NotOwned is the number of PVs that policies forbid the group to archive. Each is a problem, too.
+	NotOwned int
 	// Channels counts the group's valid PVs. Paused counts the Channels that are paused and
 	// therefore not captured.
 	Channels, Paused int

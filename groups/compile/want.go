@@ -65,6 +65,9 @@ func (w *wantCollector) addWant(name string, ch *v1alpha1.Channel, place int32) 
 		w.out.addProblem(pv, err.Error())
 		return
 	}
+	if w.refuses(pv) {
+		return
+	}
 	provider := providerOf(name, ch, w.spec, w.Provider)
 	settings, err := w.settings(ch, provider)
 	if err != nil {

@@ -62,6 +62,10 @@ func TestRightsOfPeople(t *testing.T) {
 		{"admin", "update patch", "archivers/scale", "yes"},
 		{"admin", edit, "archiveshards", "no"},
 		{"nobody", read, "archivers archivegroups archiveshards", "no"},
+		{"admin", read + " " + edit, "archivepolicies archivepolicies/status", "no"},
+		{"edit", read + " " + edit, "archivepolicies", "no"},
+		{"view", read, "archivepolicies", "no"},
+		{"varve-operator-archiver-admin", read + " " + edit, "archivepolicies", "no"},
 	} {
 		for _, verb := range strings.Fields(c.verbs) {
 			for _, resource := range strings.Fields(c.resource) {

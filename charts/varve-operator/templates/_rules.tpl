@@ -202,6 +202,7 @@
   - varve.dev
   resources:
   - archivegroups/status
+  - archivepolicies/status
   - archivers/status
   - archiveshards/status
   verbs:
@@ -211,6 +212,7 @@
 - apiGroups:
   - varve.dev
   resources:
+  - archivepolicies
   - archivers
   verbs:
   - get

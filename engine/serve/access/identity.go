@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"varve.dev/varve/engine/policy"
+	"varve.dev/varve/engine/pvname"
 )
 
 // Identity is who sends a request.
@@ -31,7 +34,8 @@ const maxNoted = 20
 // methods may be called concurrently. A nil Request sees no PV.
 type Request struct {
 	Identity
-	view view
+	view     view
+	policies *policy.View // nil: no policies apply
 
 	mu     sync.Mutex
 	pvs    []string
@@ -61,19 +65,41 @@ func (q *Request) Client() string {
 	return q.client()
 }
 
+// Everybody returns the request of a client whom nobody identifies, in an archive whose rules let everybody read
+// every PV.
+func Everybody() *Request {
+	return &Request{Identity: Identity{User: "anonymous", Method: "anonymous"}, view: view{all: true}}
+}
+
+// Apply makes policies hide PVs from the request. It must be called before the request reads. A nil Request stays
+// one that sees no PV.
+func (q *Request) Apply(policies *policy.Set) {
+	if q != nil {
+		q.policies = policies.For(q.User, q.Groups)
+	}
+}
+
 // Sees reports whether the identity may read a PV, given its canonical name. It is for lists of PVs
-// that the request did not name.
-func (q *Request) Sees(pv string) bool { return q != nil && q.view.sees(pv) }
+// that the request did not name. Rules and policies must both admit the identity.
+func (q *Request) Sees(pv string) bool {
+	if q == nil || !q.view.sees(pv) {
+		return false
+	}
+	// Policies, too, match only canonical names: nothing behind may make another name of them.
+	return q.policies == nil || q.policies.All() || pvname.Canonical(pv) == pv && q.policies.Sees(pv)
+}
 
 // SeesAll reports whether the identity may read every PV.
-func (q *Request) SeesAll() bool { return q != nil && q.view.all }
+func (q *Request) SeesAll() bool {
+	return q != nil && q.view.all && (q.policies == nil || q.policies.All())
+}
 
 // Reads is Sees for a PV that the request reads. It notes the PV for the audit log.
 func (q *Request) Reads(pv string) bool {
 	if q == nil {
 		return false
 	}
-	sees := q.view.sees(pv)
+	sees := q.Sees(pv)
 	q.note(pv, sees)
 	return sees
 }

@@ -1,0 +1,85 @@
+// Package policies knows the ArchivePolicies of an archive in a pod that serves readers:
+//
+//	ArchivePolicies ── mirror ──┬▶ groups/ownership ──▶ policy.Set ── Current ──▶ each request
+//	                            └▶ file ── after a restart ──▶
+//
+// A change applies to the next request. While the API server is down, the last policies apply. A pod without a file that
+// has never heard of the API server knows no policies, and then serves no PVs.
+package policies
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/mirror"
+	"varve.dev/varve/engine/policy"
+	"varve.dev/varve/groups/ownership"
+)
+
+// Policies knows the policies of an Archiver. Create it with New. Run keeps it up to date.
+type Policies struct {
+	archiver string
+	dir      string // of the file; "" for none
+	log      *slog.Logger
+	mirrored *mirror.Objects[*v1alpha1.ArchivePolicy]
+	current  atomic.Pointer[policy.Set]
+}
+
+// New returns the policies of an Archiver. They are not known yet, unless an earlier process saved them in dir. Without
+// dir, they are not saved.
+func New(c client.WithWatch, namespace, archiver, dir string, log *slog.Logger) *Policies {
+	p := &Policies{archiver: archiver, dir: dir, log: log}
+	if dir != "" {
+		list, found, err := load(dir, archiver)
+		switch {
+		case err != nil:
+			log.Warn("the saved ArchivePolicies cannot be used, so reads wait for the API server", "err", err)
+		case found:
+			p.current.Store(ownership.Enforced(list, archiver))
+		}
+	}
+	p.mirrored = mirror.NewObjects[*v1alpha1.ArchivePolicy](c, &v1alpha1.ArchivePolicyList{}, mirror.Select{Namespace: namespace}, p.update)
+	p.mirrored.Trim(func(o *v1alpha1.ArchivePolicy) { o.ManagedFields, o.Annotations, o.Status = nil, nil, nil })
+	return p
+}
+
+// Run keeps the policies up to date until ctx ends.
+func (p *Policies) Run(ctx context.Context) { p.mirrored.Run(ctx) }
+
+// update is called by the mirror, after one change at a time.
+func (p *Policies) update() {
+	objects, synced := p.mirrored.All()
+	if !synced {
+		return
+	}
+	list := make([]v1alpha1.ArchivePolicy, 0, len(objects))
+	for _, o := range objects {
+		list = append(list, *o)
+	}
+	if p.dir != "" {
+		if err := save(p.dir, p.archiver, list); err != nil {
+			p.log.Error("after a restart, reads will wait for the API server", "err", err)
+		}
+	}
+	p.current.Store(ownership.Enforced(list, p.archiver))
+}
+
+// Current returns the policies that apply now. known is false before the API server has listed them.
+func (p *Policies) Current() (policies *policy.Set, known bool) {
+	s := p.current.Load()
+	return s, s != nil
+}
+
+// Ready returns an error while the policies are not known.
+func (p *Policies) Ready() error {
+	if p.current.Load() == nil {
+		return errors.New("the ArchivePolicies, which say who may read, are not known yet: the API server must be reachable, " +
+			"it must have the CRD, and the Role of the pods must let them list ArchivePolicies")
+	}
+	return nil
+}
