@@ -17,6 +17,7 @@ import (
 	"varve.dev/varve/engine/serve/appliance"
 	"varve.dev/varve/engine/serve/audit"
 	"varve.dev/varve/engine/serve/explore"
+	"varve.dev/varve/engine/serve/field"
 	"varve.dev/varve/engine/serve/files"
 	"varve.dev/varve/engine/serve/jsonaccess"
 	"varve.dev/varve/engine/serve/native"
@@ -63,7 +64,7 @@ type Config struct {
 
 // New returns the handler of all paths. The handler need not be closed.
 func New(cfg *Config) (http.Handler, error) {
-	cfg = cfg.hiding()
+	cfg = cfg.hiding().withFields()
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.CompressionLevel(1),
 		gzhttp.ExceptContentTypes([]string{"application/x-protobuf"}))
 	if err != nil {
@@ -122,6 +123,16 @@ func (c *Config) hiding() *Config {
 	h := *c
 	h.Reader, h.Channels = visible.Reader(c.Reader), visible.Hiding(c.Channels)
 	return &h
+}
+
+// withFields returns a configuration whose reader reads fields of PVs, too.
+func (c *Config) withFields() *Config {
+	if c.Reader == nil {
+		return c
+	}
+	with := *c
+	with.Reader = field.Reader(c.Reader)
+	return &with
 }
 
 // registerRead adds the APIs that read the archive.
