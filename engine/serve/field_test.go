@@ -104,6 +104,17 @@ func TestAFieldHasTheStateOfItsPV(t *testing.T) {
 	}
 }
 
+// TestAFieldIsNoChannel checks that a field has no state of its own.
+func TestAFieldIsNoChannel(t *testing.T) {
+	r := newRig(t)
+	r.putChangingPV()
+	r.channels = channels{{PV: "X", Group: "ns/g", State: capture.Connected, HasLast: true}}
+	want := `{"error":"no ArchiveGroup captures X.HIHI","noData":{"cause":"not_captured","text":"it is a field of a PV, and no channel of its own"}}`
+	if code, got := r.get("/api/v1/channels/X.HIHI"); code != http.StatusNotFound || got != want+"\n" {
+		t.Errorf("the channel answers %d %s", code, got)
+	}
+}
+
 // TestNumbersInProperties checks that a property is a number if all its values are numbers, and that it is
 // undefined while the PV lacks it.
 func TestNumbersInProperties(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
 )
 
 // Reader returns a reader that reads what r reads, and fields of PVs.
@@ -13,17 +14,22 @@ func Reader(r *query.Reader) *query.Reader {
 	return &with
 }
 
-// PV returns the PV of a field, and whether the canonical name is one. r is a result of Reader.
+// PV returns the PV of a canonical name: its own, or that before the dot if the name has the form of a field and is
+// no PV. Who may read this PV may read the name. It also returns whether the PV has a history of the field. r is a
+// result of Reader.
 func PV(ctx context.Context, r *query.Reader, name string) (pv string, is bool, err error) {
 	s, has := r.Store.(*fieldStore)
-	if !has {
+	pv, _, ok := split(name)
+	if !has || !ok {
 		return name, false, nil
 	}
-	h, err := s.find(ctx, name)
-	if h == nil || err != nil {
-		return name, false, err
+	if s.of.Sees(ctx, name) {
+		if known, err := s.of.Known(ctx, name); known || err != nil {
+			return name, false, err
+		}
 	}
-	return h.pv, true, nil
+	h, err := s.find(ctx, name)
+	return pv, h != nil, err
 }
 
 // source finds fields in what a reader reads.
@@ -56,7 +62,7 @@ func (s *source) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 	}
 	held := s.recent(ctx, query.RecentRequest{PV: h.pv, Shards: q.Shards, From: query.Latest, To: query.Latest})
 	held.Known = true
-	held.Runs = append(held.Runs[:0], h.run)
+	held.Runs = []*sample.Run{h.run}
 	return held
 }
 
