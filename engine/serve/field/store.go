@@ -16,6 +16,11 @@ type fieldStore struct {
 
 // Channel implements store.Directory.
 func (s *fieldStore) Channel(ctx context.Context, name string) (store.Channel, bool, error) {
+	if _, _, ok := split(name); !ok || s.of.Sees(ctx, name) { // most names with a dot are PVs
+		if c, found, err := s.Store.Channel(ctx, name); !ok || found || err != nil {
+			return c, found, err
+		}
+	}
 	h, err := s.find(ctx, name)
 	if err != nil {
 		return store.Channel{}, false, err
