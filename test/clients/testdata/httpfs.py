@@ -1,7 +1,7 @@
 """Reads an archive with DuckDB and its extension httpfs, and prints what it finds as JSON.
 
     httpfs.py column URL PV     one column of all files of a PV
-    httpfs.py hour URL PV       the hour from the middle of the last file on, of all files
+    httpfs.py hour URL PV       one column of an hour of the last day
     httpfs.py page PAGE URL     runs the SQL of a page of the documentation, word by word, except for INSTALL
 
 The first two results are {"count": number of values, "sum": their sum, "files": bytes of all files}, the last one is
@@ -39,9 +39,10 @@ def files_of(base, pv):
     return urls, size
 
 
-def column(base, pv, where=""):
+def column(base, pv, hour):
     urls, size = files_of(base, pv)
-    if where:
+    where = ""
+    if hour:
         where = f"WHERE time >= TIMESTAMPTZ '{urls[-1][-18:-8]} 12:00:00Z' AND time < TIMESTAMPTZ '{urls[-1][-18:-8]} 13:00:00Z'"
     count, total = connect().execute(f"SELECT count(value), sum(value) FROM read_parquet($1) {where}", [urls]).fetchone()
     return {"count": count, "sum": total, "files": size}
@@ -63,7 +64,7 @@ def main():
     if mode == "page":
         found = page(*args)
     else:
-        found = column(*args, where=mode == "hour")
+        found = column(*args, hour=mode == "hour")
     json.dump(found, sys.stdout)
 
 
