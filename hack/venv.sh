@@ -4,6 +4,7 @@
 #
 #   hack/venv.sh epics      a real IOC (EPICS base, PVXS) and independent clients
 #   hack/venv.sh clients    clients of the EPICS Archiver Appliance, pandas, polars, DuckDB
+#   hack/venv.sh duckdb     DuckDB with its extension httpfs
 #   hack/venv.sh codecs     columnar codecs, for comparison with ours
 #
 # hack/python/NAME.txt lists its packages. The environment is kept outside the tree, in

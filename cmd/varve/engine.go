@@ -84,7 +84,7 @@ On SIGTERM the engine hands its shards over to other engines before it exits.`,
 	o.access.add(f)
 	f.StringVar(&o.state, "state", "", "directory that keeps the assignment across restarts of the container (default: none)")
 	f.BoolVar(&o.retrieval, "retrieval", false, "also serve the read APIs")
-	f.DurationVar(&o.drainTimeout, "drain-timeout", 270*time.Second, "maximum time to hand over shards after SIGTERM")
+	addDuration(f, &o.drainTimeout, "drain-timeout", 270*time.Second, "maximum time to hand over shards after SIGTERM")
 	o.pipelineOptions.add(f)
 	logs.add(cmd)
 	return cmd

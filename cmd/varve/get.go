@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -72,7 +73,9 @@ UTC.`,
 
 // run parses the arguments, and then reads and prints all PVs.
 func (o *getOptions) run(cmd *cobra.Command, args []string, now time.Time) error {
-	o.chooseFormat(cmd.Flags().Changed)
+	if err := o.chooseFormat(cmd.Flags().Changed); err != nil {
+		return err
+	}
 	span, err := o.span(cmd, moment.Parser{Now: now, Zone: time.Local})
 	if err != nil {
 		return err
@@ -133,9 +136,22 @@ func (o *getOptions) span(cmd *cobra.Command, p moment.Parser) (span timeSpan, e
 		return span, fmt.Errorf("--to: %w", err)
 	}
 	if span.from.After(span.to) && o.last == 0 {
-		return span, fmt.Errorf("--from: %s is %s, which is after --to, %s", o.from, span.from.Format(clockLayout), span.to.Format(clockLayout))
+		return span, fmt.Errorf("--from: %s is %s, which is after --to, %s; %s",
+			o.from, span.from.Format(clockLayout), span.to.Format(clockLayout), adviseStart(o.from))
 	}
 	return span, nil
+}
+
+// timeOfDay is the form of a time that is taken to be today.
+var timeOfDay = regexp.MustCompile(`^\d{1,2}:\d{2}`)
+
+// adviseStart says how to write a start that is after the end.
+func adviseStart(from string) string {
+	if from = strings.TrimSpace(from); timeOfDay.MatchString(from) {
+		hour, rest, _ := strings.Cut(from, ":")
+		return fmt.Sprintf("did you mean \"yesterday %02s:%s\"?", hour, rest)
+	}
+	return "write the earlier time in --from"
 }
 
 // checkTimes returns an error if the flags with times exclude each other.

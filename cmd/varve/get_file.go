@@ -42,14 +42,20 @@ func (f *getFormat) Set(text string) error {
 
 func (f format) isBinary() bool { return f == arrowFormat || f == parquetFormat }
 
-// byExtension returns the format of a file from its name, or false if the name has none.
-func byExtension(file string) (format, bool) {
-	var f getFormat
+// byExtension returns the format of a file from its name, or "" if the name has no extension.
+func byExtension(file string) (format, error) {
 	ext := strings.TrimPrefix(filepath.Ext(file), ".")
-	if ext == string(tableFormat) || f.Set(ext) != nil {
-		return "", false
+	var f getFormat
+	switch {
+	case ext == "":
+		return "", nil
+	case ext == "txt":
+		return tableFormat, nil
+	case ext == string(tableFormat) || f.Set(ext) != nil:
+		return "", fmt.Errorf("--file: %q ends in .%s, which says no format; the extensions are .csv, .json, .arrow, .parquet and .txt, "+
+			"and --format is for other names", file, ext)
 	}
-	return f.format, true
+	return f.format, nil
 }
 
 // write calls fill with the output: --file if it is given, and otherwise standard output. The file
@@ -65,10 +71,15 @@ func (o *getOptions) write(cmd *cobra.Command, fill func(io.Writer) error) error
 }
 
 // chooseFormat takes the format from the name of --file, unless --format says it.
-func (o *getOptions) chooseFormat(given func(flag string) bool) {
-	if f, known := byExtension(o.file); known && !given("format") {
+func (o *getOptions) chooseFormat(given func(flag string) bool) error {
+	if given("format") {
+		return nil
+	}
+	f, err := byExtension(o.file)
+	if f != "" {
 		o.format.format = f
 	}
+	return err
 }
 
 // writeWhole writes a file under another name in the same directory, and gives it its name when it is

@@ -46,7 +46,7 @@ func TestGetWritesFiles(t *testing.T) {
 		_, _, err := varve(t, strings.Fields("get "+strings.ReplaceAll(args, "DIR", dir)+" --from 2026-01-01T00:00Z --to 2026-01-01T00:00:09Z")...)
 		return err
 	}
-	for _, args := range []string{"A B --file DIR/a.parquet", "A -f DIR/b.arrow", "A --format parquet -f DIR/c", "A -f DIR/d.csv", "A -o arrow -f DIR/a.parquet.csv", "A B --align 1s -f DIR/e.arrow", "A --where B>3 -f DIR/f.arrow"} {
+	for _, args := range []string{"A B --file DIR/a.parquet", "A -f DIR/b.arrow", "A --format parquet -f DIR/c", "A -f DIR/d.csv", "A -f DIR/g.txt", "A -o arrow -f DIR/a.parquet.csv", "A B --align 1s -f DIR/e.arrow", "A --where B>3 -f DIR/f.arrow"} {
 		if err := get(args); err != nil {
 			t.Errorf("get %s: %v", args, err)
 		}
@@ -80,13 +80,14 @@ func TestGetWritesFiles(t *testing.T) {
 	if text := string(read("d.csv")); strings.Count(text, "\r\n") != 11 {
 		t.Errorf("the CSV is %s", text)
 	}
-	if names := filesIn(t, dir); names != "a.parquet a.parquet.csv b.arrow c d.csv e.arrow f.arrow" {
+	if names := filesIn(t, dir); names != "a.parquet a.parquet.csv b.arrow c d.csv e.arrow f.arrow g.txt" {
 		t.Errorf("the files are %s", names)
 	}
 	for args, says := range map[string]string{
 		"A -o x.parquet":                         "to write a file, use --file x.parquet",
 		"A -f DIR":                               "is no regular file",
 		"A -f DIR/none/a.csv":                    "--file: open",
+		"A -f DIR/x.xls":                         "x.xls\" ends in .xls, which says no format; the extensions are .csv, .json,",
 		"mean_60(A) --file DIR/x.parquet":        "--format parquet has stored samples",
 		"AA --file DIR/x.arrow":                  "unknown PV AA",
 		"A --format parkett --file DIR/x.arrow":  "the formats are table, csv, json, arrow, parquet",

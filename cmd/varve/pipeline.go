@@ -50,9 +50,9 @@ func (o *pipelineOptions) add(f *pflag.FlagSet) {
 		"maximum size of the archive on disk, including all replicas; the oldest raw samples are deleted at 90 % of it (0: Cassandra's data_disk_usage_max_disk_size if set, otherwise no limit)")
 	f.Var(&o.diskKeep, "disk-keep", "minimum age of the raw samples that are deleted near the disk limit, such as 30d; at least 1d")
 	f.BoolVar(&o.diskWarnOnly, "disk-warn-only", o.diskWarnOnly, "near the disk limit, delete nothing and only warn")
-	f.DurationVar(&o.flush, "flush", o.flush, "maximum time before a sample is sent to the store")
-	f.DurationVar(&o.checkpoint, "checkpoint", o.checkpoint, "time between writes of samples into blocks")
-	f.DurationVar(&o.checkQuiet, "check-quiet", o.checkQuiet, "how long a connected PV may have no update before its value is read, to find dead subscriptions (0: never)")
+	addDuration(f, &o.flush, "flush", o.flush, "maximum time before a sample is sent to the store")
+	addDuration(f, &o.checkpoint, "checkpoint", o.checkpoint, "time between writes of samples into blocks")
+	addDuration(f, &o.checkQuiet, "check-quiet", o.checkQuiet, "how long a connected PV may have no update before its value is read, to find dead subscriptions (0: never)")
 	o.storage.add(f)
 }
 

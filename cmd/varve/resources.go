@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -32,7 +33,9 @@ type resources struct {
 // bind opens the listener of --listen.
 func (r *resources) bind(addr string, reg prometheus.Registerer) error {
 	l, err := net.Listen("tcp", addr)
-	if err != nil {
+	if wrong := (*net.AddrError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("--listen: %w; write it like 127.0.0.1:17665", err)
+	} else if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	r.limit = serve.LimitConnections(reg)

@@ -68,7 +68,7 @@ read and write the tables.`,
 	f.IntVar(&o.replicas, "replication-factor", 0,
 		"number of replicas in the data centre (default: 3 or the number of nodes for a new archive, otherwise unchanged)")
 	f.StringVar(&o.role, "role-credentials", "", "directory with the files username and password of the user to create for engines and retrieval pods")
-	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "maximum time to wait for Cassandra, or for a required node")
+	addDuration(f, &o.timeout, "timeout", 10*time.Minute, "maximum time to wait for Cassandra, or for a required node")
 	o.logs.add(cmd)
 	return cmd
 }

@@ -47,7 +47,8 @@ type step struct {
 func (s *step) check(t *testing.T) {
 	t.Helper()
 	var args []string
-	for i, part := range strings.Split(s.args, "'") {
+	demo := strings.TrimPrefix(os.Getenv(urlVariable), "http://")
+	for i, part := range strings.Split(strings.ReplaceAll(s.args, "HOST:PORT", demo), "'") {
 		if i%2 == 1 {
 			args = append(args, part)
 		} else {
@@ -98,12 +99,18 @@ var script = []step{
 	fails("get SIM:RAMP:0001 --from 1h", `^--from: "1h": .*did you mean -1h`),
 	fails("get SIM:RAMP:0001 --from '1 hour ago'", `^--from: "1 hour ago" is not a time; write it like .*-15m or yesterday`),
 	fails("get SIM:RAMP:0001 --to tomorow", `^--to: "tomorow" is not a time`),
-	fails("get SIM:RAMP:0001 --from now --to -1h", `^--from: now is `+clockRE+`, which is after --to, `),
+	fails("get SIM:RAMP:0001 --from now --to -1h", `^--from: now is `+clockRE+`, which is after --to, `+clockRE+`; write the earlier time in --from$`),
+	fails("get SIM:RAMP:0001 --from 9:00 --to yesterday", `^--from: 9:00 is `+clockRE+`, which is after --to, `+clockRE+`; did you mean "yesterday 09:00"\?$`),
 	fails("get SIM:RAMP:0001 --at now --from -1h", `^--at is one time`),
 	fails("get SIM:RAMP:0001 --last 0", `^--last: 0 is not between 1 and`),
 	fails("get SIM:RAMP:0001 --last 3 --from -1h", `cannot be combined with --from`),
 
-	// Archives.
+	// Archives. HOST:PORT is that of the demo.
+	works("get SIM:RAMP:0001 --last 1 --url HOST:PORT", clockRE),
+	works("get SIM:RAMP:0001 --last 1 --url http://HOST:PORT/retrieval", clockRE),
+	works("get SIM:RAMP:0001 --last 1 --url http://HOST:PORT/api/v1/samples", clockRE),
+	fails("get SIM:RAMP:0001 --url ftp://HOST", `^--url: "ftp://HOST" begins with ftp: only http and https are possible; write it like http://`),
+	fails("get SIM:RAMP:0001 --url ''", `^--url: "" is empty; write it like http://`),
 	fails("get SIM:RAMP:0001 --url pbraw://127.0.0.1/retrieval", `^--url: "pbraw://.*Phoebus.*write it like http://127.0.0.1:17665`),
 	fails("get SIM:RAMP:0001 --url 127.0.0.1:1", `^cannot reach the archive at http://127.0.0.1:1: .*refused; check`),
 	fails("status --url no-such-host.invalid", `^cannot reach the archive at http://no-such-host.invalid: `),
@@ -148,12 +155,17 @@ var script = []step{
 
 	// Flags and manifests of an archiver.
 	fails("standalone -f good.yaml --memory 1GB", `"1GB" for "--memory" flag: .*the suffixes are Ki, Mi, Gi and Ti`),
+	fails("standalone -f good.yaml --checkpoint 1d", `^--checkpoint: 24h0m0s is not between 1s and 6h`),
+	fails("standalone -f good.yaml --checkpoint 5", `"5" for "--checkpoint" flag: not a duration; write a number and one of the units ms, s, .*15m or 1d$`),
+	fails("standalone -f good.yaml --listen 17665", `^--listen: .*17665: missing port in address; write it like 127.0.0.1:17665$`),
 	fails("standalone -f good.yaml --data ''", `^--data: the name of the directory is empty`),
 	fails("standalone -f good.yaml --cassandra h --data d", `^--cassandra and --data cannot be combined`),
 	fails("standalone -f text.yaml", `^text.yaml:5: ArchiveGroup "x": spec.channels\[0\]: .*write \{name: "PV"\}$`),
 	fails("standalone -f forever.yaml", `^forever.yaml:5: .*leave raw out to keep data forever$`),
 	fails("standalone -f months.yaml", `^months.yaml:5: .*months differ in length: write 90d$`),
 	fails("standalone -f number.yaml", `^number.yaml:5: .*write it in quotes: "5"$`),
+	fails("standalone -f list.yaml", `^list.yaml:5: .*spec.channels is a list: write it like \[\{name: "PV"\}\]$`),
+	fails("standalone -f typo.yaml", `^typo.yaml:5: .*unknown field "spec.chanels"; the fields of spec are .*, channels, `),
 
 	// Completion, in the form that shells use.
 	works("__complete get SIM:SINE:000", `^SIM:SINE:0000\n(SIM:SINE:000\d\n){9}:4\n`),
@@ -169,6 +181,8 @@ var manifests = map[string]string{
 	"forever": "retention: {raw: forever}",
 	"months":  "retention: {raw: 3mo}",
 	"number":  "channels: [{name: 5}]",
+	"list":    "channels: {name: PV}",
+	"typo":    "chanels: []",
 }
 
 // TestWhatUsersTry runs a script of commands against a demo.

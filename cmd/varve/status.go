@@ -72,7 +72,7 @@ its last samples and stops). SINCE is when the phase began.`,
 	f.StringVar(&o.sort, "sort", "name", "order of the channels: "+strings.Join(sortKeys(), ", "))
 	f.IntVar(&o.top, "top", 0, "show only the first channels of the order (default: all)")
 	f.BoolVar(&o.watch, "watch", false, "show engines and shard moves until Ctrl-C")
-	f.DurationVar(&o.interval, "interval", time.Second, "interval of --watch")
+	addDuration(f, &o.interval, "interval", time.Second, "interval of --watch")
 	addFormat(cmd, &o.format)
 	completeFlag(cmd, "state", states())
 	completeFlag(cmd, "sort", sortKeys())

@@ -18,6 +18,7 @@ import (
 	"varve.dev/varve/engine/serve/appliance"
 	"varve.dev/varve/engine/serve/audit"
 	"varve.dev/varve/engine/serve/explore"
+	"varve.dev/varve/engine/serve/field"
 	"varve.dev/varve/engine/serve/files"
 	"varve.dev/varve/engine/serve/jsonaccess"
 	"varve.dev/varve/engine/serve/native"
@@ -70,7 +71,7 @@ type Config struct {
 
 // New returns the handler of all paths. The handler need not be closed.
 func New(cfg *Config) (http.Handler, error) {
-	cfg = cfg.hiding()
+	cfg = cfg.hiding().withFields()
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.CompressionLevel(1),
 		gzhttp.ExceptContentTypes([]string{"application/x-protobuf"}))
 	if err != nil {
@@ -139,6 +140,16 @@ func (c *Config) allChannels() native.Channels {
 		return c.all
 	}
 	return c.Channels
+}
+
+// withFields returns a configuration whose reader reads fields of PVs, too.
+func (c *Config) withFields() *Config {
+	if c.Reader == nil {
+		return c
+	}
+	with := *c
+	with.Reader = field.Reader(c.Reader)
+	return &with
 }
 
 // registerRead adds the APIs that read the archive.

@@ -3,7 +3,6 @@ package manifest
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -58,25 +57,41 @@ func explain(obj map[string]any, err *field.Error) *field.Error {
 
 var requiredType = regexp.MustCompile(`must be of type (\w+)`)
 
-// durations are the names of fields with a duration.
-var durations = []string{"raw", "keep", "every", "period", "ahead", "behind"}
+// units are a usual unit of each field with a duration.
+var units = map[string]string{"raw": "d", "keep": "d", "every": "s", "period": "s", "ahead": "s", "behind": "s"}
 
 // adviseType says how to write a value that has the wrong type, or "".
 func adviseType(path, problem string, value any) string {
 	switch v := value.(type) {
 	case string:
-		if strings.HasPrefix(path, "spec.channels[") && strings.HasSuffix(path, "]") {
+		switch inList := strings.HasSuffix(path, "]"); {
+		case inList && strings.HasPrefix(path, "spec.channels["):
 			return fmt.Sprintf("write {name: %q}", v)
+		case inList && strings.HasPrefix(path, "spec.retention.rollups["):
+			return fmt.Sprintf("write {every: %s}", v)
 		}
 	case int64, float64:
-		if slices.Contains(durations, lastStep(path)) {
-			return fmt.Sprintf("write a number and a unit, such as %vd", v)
+		if unit := units[lastStep(path)]; unit != "" {
+			return fmt.Sprintf("write a number and a unit, such as %v%s", v, unit)
 		}
 		if strings.HasSuffix(problem, " string") {
 			return fmt.Sprintf(`write it in quotes: "%v"`, v)
 		}
 	}
+	if strings.HasSuffix(problem, " boolean") {
+		return "write true or false"
+	}
+	if example := examples[lastStep(path)]; example != "" {
+		return "write it like " + example
+	}
 	return ""
+}
+
+// examples are right values of fields that people often write with a wrong type.
+var examples = map[string]string{
+	"channels": `[{name: "PV"}]`, "channelsFrom": "[{configMap: {name: pvs}}]", "properties": "[DESC]", "fields": "[value]",
+	"events": "[Value, Alarm]", "rollups": "[{every: 10s}]", "sampling": "{mode: Scan, period: 10s}", "retention": "{raw: 90d}",
+	"deadband": "{absolute: 0.1}", "archiverRef": "{name: main}", "redundancy": "2", "maxRate": "2", "absolute": "0.1", "relative": "0.01",
 }
 
 // months is a number of months, which is not a duration.

@@ -90,11 +90,6 @@ func (c *checker) check(obj map[string]any) (*v1alpha1.ArchiveGroup, []error) {
 	return group, nil
 }
 
-// unknownFieldError names a field that the schema does not have.
-type unknownFieldError string
-
-func (e unknownFieldError) Error() string { return fmt.Sprintf("unknown field %q", string(e)) }
-
 func (c *checker) unknownFields(obj map[string]any) []error {
 	invalid, unknown := objectmeta.CoerceWithOptions(nil, obj, c.structural, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
 	if invalid != nil {
@@ -104,7 +99,7 @@ func (c *checker) unknownFields(obj map[string]any) []error {
 	unknown = append(unknown, pruning.PruneWithOptions(obj, c.structural, true, track)...)
 	var errs []error
 	for _, path := range unknown {
-		errs = append(errs, unknownFieldError(path))
+		errs = append(errs, c.unknownField(path))
 	}
 	return errs
 }
@@ -143,7 +138,7 @@ func blocksRules(errs field.ErrorList) bool {
 func fieldOf(err error) string {
 	var unknown unknownFieldError
 	if errors.As(err, &unknown) {
-		return string(unknown)
+		return unknown.path
 	}
 	var invalid *field.Error
 	if errors.As(err, &invalid) {

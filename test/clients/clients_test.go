@@ -6,6 +6,7 @@
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/read.py ──────▶ what the clients read, as JSON
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/tables.py ────▶ what programs for data analysis read
 //	samples ─▶ store ─▶ serve ─▶ count ─▶ HTTP ─▶ testdata/column.py ─▶ what they read of a column
+//	                                         └──▶ testdata/httpfs.py ─▶ the same, with DuckDB's own HTTP client
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/calls.py ─────▶ answers of their other calls, as JSON
 //	random samples ─▶ store ─▶ serve ─▶ HTTP ─▶ testdata/differential.py ─▶ differences from the Appliance
 //	a real IOC ─▶ varve standalone ─▶ HTTP ─▶ testdata/postprocessors.py ─▶ the same
@@ -142,9 +143,15 @@ func write(t *testing.T, st store.Store, p *pv) error {
 // python runs a script of testdata and decodes its output into result.
 func python(t *testing.T, result any, args ...string) {
 	t.Helper()
-	path, err := exec.CommandContext(t.Context(), "../../hack/venv.sh", "clients").Output()
+	pythonOf(t, "clients", result, args...)
+}
+
+// pythonOf runs a script in an environment of hack/venv.sh.
+func pythonOf(t *testing.T, environment string, result any, args ...string) {
+	t.Helper()
+	path, err := exec.CommandContext(t.Context(), "../../hack/venv.sh", environment).Output()
 	if err != nil {
-		t.Fatalf("installing the clients: %v: %s", err, stderr(err))
+		t.Fatalf("installing the Python environment %s: %v: %s", environment, err, stderr(err))
 	}
 	cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(path)), args...)
 	cmd.Env = append(os.Environ(), "TZ=Europe/London", "NO_PROXY=*")

@@ -52,14 +52,14 @@ func TestLong_AColumnIsReadWithoutTheRest(t *testing.T) {
 	p, sum := month()
 	c := &counter{Handler: handler(t, []pv{p})}
 	base := listen(t, c).String()
-	for _, program := range []string{"pandas", "polars", "DuckDB"} {
+	for _, program := range []string{"pandas", "polars", "DuckDB", "DuckDB with httpfs"} {
 		before := c.sent.Load()
-		var got struct {
-			Count int
-			Sum   float64
-			Files int64
+		var got columnRead
+		if program == "DuckDB with httpfs" {
+			pythonOf(t, "duckdb", &got, "testdata/httpfs.py", "column", base, p.name)
+		} else {
+			python(t, &got, "testdata/column.py", program, base, p.name)
 		}
-		python(t, &got, "testdata/column.py", program, base, p.name)
 		sent := c.sent.Load() - before
 		if got.Count != p.run.Len() || math.Abs(got.Sum-sum) > 1e-6*sum {
 			t.Errorf("%s reads %d values with the sum %g, want %d with %g", program, got.Count, got.Sum, p.run.Len(), sum)
@@ -69,4 +69,19 @@ func TestLong_AColumnIsReadWithoutTheRest(t *testing.T) {
 			t.Errorf("for one column, %s gets %d bytes; all files have %d", program, sent, got.Files)
 		}
 	}
+	before := c.sent.Load()
+	var hour columnRead
+	pythonOf(t, "duckdb", &hour, "testdata/httpfs.py", "hour", base, p.name)
+	sent := c.sent.Load() - before
+	t.Logf("DuckDB with httpfs reads an hour: %d samples; the server sent %d bytes of %d, %.0f %%", hour.Count, sent, hour.Files, 100*float64(sent)/float64(hour.Files))
+	if hour.Count != 3600 || sent >= hour.Files/4 {
+		t.Errorf("for an hour with %d samples, DuckDB gets %d bytes; all files have %d", hour.Count, sent, hour.Files)
+	}
+}
+
+// columnRead is what a program has read, and the bytes of all files.
+type columnRead struct {
+	Count int
+	Sum   float64
+	Files int64
 }

@@ -33,3 +33,18 @@ func TestExamplesForDataAnalysisRun(t *testing.T) {
 		t.Errorf("the examples read %v rows, want %v", got.Rows, want)
 	}
 }
+
+// TestSQLForDataAnalysisRuns runs the SQL of docs/clients/data-analysis.md as it is, with DuckDB and httpfs. It reads two
+// days, and has a row for each hour.
+func TestSQLForDataAnalysisRuns(t *testing.T) {
+	p := newPV("SIM:SINE:0002", sample.Float64)
+	first := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC).UnixNano()
+	for k := range int64(96) { // two an hour
+		p.run.Append(&sample.Sample{Time: first + k*1800e9, Word: math.Float64bits(float64(k))})
+	}
+	var got struct{ Rows []int }
+	pythonOf(t, "duckdb", &got, "testdata/httpfs.py", "page", "../../docs/clients/data-analysis.md", server(t, []pv{p}).String())
+	if !slices.Equal(got.Rows, []int{48}) {
+		t.Errorf("the queries have %v rows, want 48", got.Rows)
+	}
+}

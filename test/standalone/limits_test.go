@@ -60,7 +60,7 @@ func TestHostileRequests(t *testing.T) {
 		load.Go(func() { postSlowly(ctx, "127.0.0.4", host, 1, refused) })
 	}
 	arraysPath := "/retrieval/data/getData.json?pv=" + strings.Join(all[len(pvs):], "&pv=")
-	for range 60 { // more than are read at a time
+	for range 100 { // more than are read at a time
 		load.Go(func() { readSlowly(ctx, host, arraysPath, refused) })
 	}
 	load.Go(func() { askTooMuch(ctx, t, a.URL) })

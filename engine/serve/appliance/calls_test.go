@@ -3,6 +3,7 @@ package appliance
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,13 +11,13 @@ import (
 	"testing"
 )
 
-// page documents each call, with its status and the test that covers it.
-const page = "../../../docs/reference/appliance.md"
+// referencePage documents each call, with its status and the test that covers it.
+const referencePage = "../../../docs/reference/appliance.md"
 
 // TestPageListsEveryCall checks that the page has a row for each call of the table, with the same
 // status, and that the tests it names exist.
 func TestPageListsEveryCall(t *testing.T) {
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(referencePage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +56,48 @@ func TestPageListsEveryCall(t *testing.T) {
 	delete(documented, "/retrieval/data/getData.flx")
 	if len(documented) > 0 {
 		t.Errorf("the page lists paths that are not calls: %v", documented)
+	}
+}
+
+// migrationPage says for each call what to do instead.
+const migrationPage = "../../../docs/clients/from-the-appliance.md"
+
+// TestMigrationPageNamesCalls checks that the page for users of the Appliance says what replaces each call that would
+// change something, and that it names no other calls.
+func TestMigrationPageNamesCalls(t *testing.T) {
+	text, err := os.ReadFile(migrationPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(from, to string, column int) (names []string) {
+		_, part, _ := strings.Cut(string(text), from)
+		part, _, found := strings.Cut(part, to)
+		if !found {
+			t.Fatalf("the page has no part from %q to %q", from, to)
+		}
+		for line := range strings.Lines(part) {
+			if cells := strings.Split(line, "|"); len(cells) > column {
+				names = append(names, regexp.MustCompile(`\b[a-z]+[A-Z]\w+`).FindAllString(cells[column], -1)...)
+			}
+		}
+		return names
+	}
+	changing, reports := named("## Change calls become edits", "### Pause and resume", 1), named("## Reports", "Both answer from", 2)
+	for i := range calls {
+		name := path.Base(calls[i].path)
+		if calls[i].kind == changes && !slices.Contains(changing, name) {
+			t.Errorf("the page does not say what replaces %s", name)
+		}
+	}
+	for kind, names := range map[bool][]string{true: changing, false: reports} {
+		if len(names) < 20 {
+			t.Errorf("the page names only %q", names)
+		}
+		for _, name := range names {
+			if !slices.ContainsFunc(calls, func(c call) bool { return path.Base(c.path) == name && (c.kind == changes) == kind }) {
+				t.Errorf("the page names %s, which is no such call", name)
+			}
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
+	"varve.dev/varve/engine/serve/field"
 	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 	"varve.dev/varve/engine/serve/stream"
@@ -53,10 +54,15 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request, _ *openapi.Query)
 		answerError(w, http.StatusBadRequest, err)
 		return
 	}
-	visible.Note(r.Context(), k.pv) // a file in the cache is not read from the store
+	pv, _, err := field.PV(r.Context(), h.Reader, k.pv)
+	if err != nil {
+		h.fail(w, r, fmt.Errorf("reading %s: %w", k.pv, err))
+		return
+	}
+	visible.Note(r.Context(), pv) // a file in the cache is not read from the store
 	// The file may be in the cache for another client. For a reader who may not read the PV, it is built again,
 	// which finds no such PV.
-	k.hidden = !h.Reader.Sees(r.Context(), k.pv)
+	k.hidden = !h.Reader.Sees(r.Context(), pv)
 	f, release, err := h.cache.get(r.Context(), k, h.Now(), func(ctx context.Context, body *content) (*file, error) {
 		return h.build(ctx, k, body)
 	})

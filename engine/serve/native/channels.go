@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/serve/absence"
 	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/request"
 )
@@ -118,6 +119,9 @@ func (h *Handler) channel(w http.ResponseWriter, r *http.Request, _ *openapi.Que
 		return
 	}
 	if !ok {
+		if d == nil {
+			d = newNoData(absence.Cause{Kind: absence.NotCaptured, Text: "it is a field of a PV, and no channel of its own"})
+		}
 		answer(w, http.StatusNotFound, struct {
 			Error  string  `json:"error"`
 			NoData *noData `json:"noData"`

@@ -7,6 +7,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/serve/absence"
+	"varve.dev/varve/engine/serve/field"
 )
 
 // noData says why a PV has no data at the end of a time range, or now. Since is absent if that is
@@ -29,9 +30,15 @@ func newNoData(c absence.Cause) *noData {
 // means that the range has no samples; otherwise last is the time of the last one, or 0.
 func (h *Handler) noData(ctx context.Context, pv string, until int64, empty bool, last int64) (*noData, error) {
 	in := absence.Input{Until: until, Now: h.Now().UnixNano(), Empty: empty, Last: last}
+	pv = pvname.Canonical(pv)
+	if of, is, err := field.PV(ctx, h.Reader, pv); err != nil {
+		return nil, err
+	} else if is { // a field has no data if its PV has none
+		pv = of
+	}
 	var err error
 	if absence.Live(until, in.Now) {
-		if in.Status, in.Captured, err = h.Channels.Status(ctx, pvname.Canonical(pv)); err != nil {
+		if in.Status, in.Captured, err = h.Channels.Status(ctx, pv); err != nil {
 			return &noData{Cause: absence.Unknown, Text: err.Error()}, nil
 		}
 	}

@@ -1,0 +1,74 @@
+package field
+
+import (
+	"context"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+)
+
+// Reader returns a reader that reads what r reads, and fields of PVs.
+func Reader(r *query.Reader) *query.Reader {
+	with, src := *r, &source{r}
+	with.Store, with.Recent = &fieldStore{r.Store, src}, src
+	return &with
+}
+
+// PV returns the PV of a canonical name: its own, or that before the dot if the name has the form of a field and is
+// no PV. Who may read this PV may read the name. It also returns whether the PV has a history of the field. r is a
+// result of Reader.
+func PV(ctx context.Context, r *query.Reader, name string) (pv string, is bool, err error) {
+	s, has := r.Store.(*fieldStore)
+	pv, _, ok := split(name)
+	if !has || !ok {
+		return name, false, nil
+	}
+	if s.of.Sees(ctx, name) {
+		if known, err := s.of.Known(ctx, name); known || err != nil {
+			return name, false, err
+		}
+	}
+	h, err := s.find(ctx, name)
+	return pv, h != nil, err
+}
+
+// source finds fields in what a reader reads.
+type source struct{ of *query.Reader }
+
+// find returns the history of a field, given a canonical name. It returns nil if the name is no field of a PV, or
+// if it is a PV itself.
+func (s *source) find(ctx context.Context, name string) (*history, error) {
+	pv, field, ok := split(name)
+	if !ok {
+		return nil, nil
+	}
+	if s.of.Sees(ctx, name) { // otherwise there is no such PV for the reader; the audit log need not note the name
+		if known, err := s.of.Known(ctx, name); known || err != nil {
+			return nil, err
+		}
+	}
+	return readHistory(ctx, s.of.Store, pv, field)
+}
+
+// Recent implements query.Recent. No engine has samples of a field in memory. But an engine that does not answer
+// may know a change of the metadata, so a field is as complete as its PV.
+func (s *source) Recent(ctx context.Context, q query.RecentRequest) query.Held {
+	h, err := s.find(ctx, q.PV)
+	if err != nil {
+		return query.Held{Missing: err, MissingFrom: query.Earliest}
+	}
+	if h == nil {
+		return s.recent(ctx, q)
+	}
+	held := s.recent(ctx, query.RecentRequest{PV: h.pv, Shards: q.Shards, From: query.Latest, To: query.Latest})
+	held.Known = true
+	held.Runs = []*sample.Run{h.run}
+	return held
+}
+
+func (s *source) recent(ctx context.Context, q query.RecentRequest) query.Held {
+	if s.of.Recent == nil {
+		return query.Held{Unanswered: true}
+	}
+	return s.of.Recent.Recent(ctx, q)
+}
