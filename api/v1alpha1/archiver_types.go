@@ -202,6 +202,14 @@ type RetrievalSpec struct {
 
 	PodSpec `json:",inline"`
 
+	// readThrough is the address of an older archive, such as http://appliance:17668/retrieval: an
+	// Archiver Appliance, or a Varve. It answers for times before this archive began to capture a PV.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@ ]+(/[^?# ]*)?$')",message="readThrough must be the address of an archive without user name and parameters, such as http://appliance:17668/retrieval"
+	ReadThrough string `json:"readThrough,omitempty"`
+
 	// service is the Service that clients use.
 	// +optional
 	Service RetrievalService `json:"service,omitempty,omitzero"`

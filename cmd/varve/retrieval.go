@@ -25,6 +25,7 @@ type retrievalOptions struct {
 	metrics    string
 	enginePort int
 	access     accessOptions
+	through    throughOptions
 	storage    storageOptions
 	log        *slog.Logger
 }
@@ -66,6 +67,7 @@ ArchiveShards. While the API server is down, it uses the engines that it knows.`
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
 	addMetricsListen(f, &o.metrics)
 	o.access.add(f)
+	o.through.add(f)
 	f.IntVar(&o.enginePort, "engine-port", 17665, "port of the engines for the paths below /internal")
 	o.storage.addCassandra(f)
 	logs.add(cmd)
@@ -119,8 +121,13 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Log: o.log,
 	})
 	p.groups = groups.New(api, o.namespace, o.archiver)
+	reader := &query.Reader{Store: p.store, Recent: p.routing, Shards: o.shards, Captured: p.routing.Names}
+	older, err := o.through.open(reader, reg)
+	if err != nil {
+		return nil, err
+	}
 	cfg := &serve.Config{
-		Reader:   &query.Reader{Store: p.store, Recent: p.routing, Shards: o.shards, Captured: p.routing.Names},
+		Reader:   reader,
 		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),
 		Overview: overview.Sources{Engines: p.routing.Fleet, Groups: p.groups.All, Group: p.groups.One, Check: p.groups.Check},
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
@@ -132,7 +139,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	if err = p.bindMetrics(o.metrics, cfg); err != nil {
 		return nil, err
 	}
-	p.handler, err = serve.New(cfg)
+	p.handler, err = older.handler(cfg)
 	return p, err
 }
 

@@ -57,39 +57,66 @@ func (a *Appliance) idle() time.Duration { return cmp.Or(a.Idle, DefaultIdle) }
 // one is requested. The sequence ends after its first error, which names the server and the PV. It is
 // ErrUnknownPV if the archive does not know the PV.
 func (a *Appliance) Samples(ctx context.Context, pv string, from, to int64) iter.Seq2[*sample.Run, error] {
+	return a.samples(ctx, checker{pv: pv, from: from, to: to})
+}
+
+// SamplesAndLast yields what Samples yields, and first the last sample before from, if the server sends it.
+func (a *Appliance) SamplesAndLast(ctx context.Context, pv string, from, to int64) iter.Seq2[*sample.Run, error] {
+	return a.samples(ctx, checker{pv: pv, from: from, to: to, lead: true})
+}
+
+// samples yields what a checker lets pass.
+func (a *Appliance) samples(ctx context.Context, c checker) iter.Seq2[*sample.Run, error] {
 	return func(yield func(*sample.Run, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		err := a.read(ctx, cancel, pv, from, to, func(run *sample.Run) bool { return yield(run, nil) })
+		c.yield = func(run *sample.Run) bool { return yield(run, nil) }
+		err := a.read(ctx, cancel, &c)
 		if err == nil || errors.Is(err, errStopped) {
 			return
 		}
-		if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
-			err = cause
-		}
-		yield(nil, fmt.Errorf("reading %s from %s: %w", pv, a.Base.Redacted(), err))
+		yield(nil, a.failed(ctx, c.pv, err))
 	}
+}
+
+// failed returns the error of a read of a PV, with the reason for which ctx ended.
+func (a *Appliance) failed(ctx context.Context, pv string, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) {
+		err = cause
+	}
+	return fmt.Errorf("reading %s from %s: %w", pv, a.Base.Redacted(), err)
 }
 
 // errStopped ends a read whose consumer has stopped.
 var errStopped = errors.New("the consumer has stopped")
 
 // read requests the samples and yields them.
-func (a *Appliance) read(ctx context.Context, cancel context.CancelCauseFunc, pv string, from, to int64, yield func(*sample.Run) bool) error {
-	idle := a.idle()
-	header := time.AfterFunc(idle, func() { cancel(fmt.Errorf("%w for %v", errSilent, idle)) })
-	resp, err := a.get(ctx, "/data/getData.raw", url.Values{"pv": {pv}, "from": {milliseconds(from)}, "to": {milliseconds(to + 999_999)}})
-	header.Stop()
+func (a *Appliance) read(ctx context.Context, cancel context.CancelCauseFunc, c *checker) error {
+	resp, in, err := a.getData(ctx, cancel, c.pv, c.from, c.to)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	in := newBody(resp.Body, cancel, idle, cmp.Or(a.MaxBytes, DefaultMaxBytes))
-	c := checker{pv: pv, from: from, to: to, yield: yield}
 	if err := c.read(in); err != nil {
 		return err
 	}
+	if err := c.flushLead(); err != nil {
+		return err
+	}
 	return whole(resp, in)
+}
+
+// getData requests the samples of a range. The caller closes the body of the answer, and reads the bounded
+// reader.
+func (a *Appliance) getData(ctx context.Context, cancel context.CancelCauseFunc, pv string, from, to int64) (*http.Response, io.Reader, error) {
+	idle := a.idle()
+	header := time.AfterFunc(idle, func() { cancel(fmt.Errorf("%w for %v", ErrSilent, idle)) })
+	defer header.Stop()
+	resp, err := a.get(ctx, "/data/getData.raw", url.Values{"pv": {pv}, "from": {milliseconds(from)}, "to": {milliseconds(to + 999_999)}})
+	if err != nil {
+		return nil, nil, err
+	}
+	return resp, newBody(resp.Body, cancel, idle, cmp.Or(a.MaxBytes, DefaultMaxBytes)), nil
 }
 
 // get requests a path below Base, and returns an answer with the status 200.
@@ -134,10 +161,19 @@ func refused(resp *http.Response) error {
 	case resp.StatusCode == http.StatusNotFound:
 		return ErrUnknownPV
 	case err != nil || len(text) == 0 || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain"):
-		return fmt.Errorf("the server answered %s", resp.Status)
+		return &StatusError{Code: resp.StatusCode, text: fmt.Sprintf("the server answered %s", resp.Status)}
 	}
-	return fmt.Errorf("the server answered %s: %q", resp.Status, strings.TrimSpace(string(text)))
+	return &StatusError{Code: resp.StatusCode, text: fmt.Sprintf("the server answered %s: %q", resp.Status, strings.TrimSpace(string(text)))}
 }
+
+// StatusError is an answer with another status than 200 and 404.
+type StatusError struct {
+	Code int
+	text string
+}
+
+// Error implements error.
+func (e *StatusError) Error() string { return e.text }
 
 // incomplete are the headers and trailers with which a Varve says that samples are missing.
 var incomplete = []string{"Varve-Complete-Until", "Varve-Lost-Samples"}

@@ -133,7 +133,7 @@ func TestSilenceEnds(t *testing.T) {
 			<-r.Context().Done()
 		})
 		a.Idle = 20 * time.Millisecond
-		if got, err := read(t, a); !errors.Is(err, errSilent) {
+		if got, err := read(t, a); !errors.Is(err, ErrSilent) {
 			t.Errorf("after %q: read %q, %v", begin, got, err)
 		}
 	}

@@ -1,0 +1,209 @@
+package through
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/upstream"
+)
+
+// Config configures an Archive. Zero fields have the defaults of the constants.
+type Config struct {
+	// URL is the address of the older archive's retrieval, such as http://appliance:17668/retrieval.
+	URL *url.URL
+	// AtOnce is the number of requests at a time. Further ones wait at most Wait.
+	AtOnce int
+	Wait   time.Duration
+	// Idle is how long the older archive may send nothing, Whole how long a request may take, and MaxBytes how
+	// long an answer with samples may be.
+	Idle, Whole time.Duration
+	MaxBytes    int64
+	Registerer  prometheus.Registerer
+	// Now returns the current time. It may be nil.
+	Now func() time.Time
+	// Pause waits before another try. It may be nil.
+	Pause func(ctx context.Context, d time.Duration) error
+}
+
+// Defaults of a Config.
+const (
+	DefaultAtOnce   = 32
+	DefaultWait     = 30 * time.Second
+	DefaultIdle     = time.Minute
+	DefaultWhole    = 30 * time.Minute
+	DefaultMaxBytes = 16 << 30
+)
+
+func orDefault[T int | int64 | time.Duration](v *T, otherwise T) {
+	if *v == 0 {
+		*v = otherwise
+	}
+}
+
+// Archive is an older archive. Several goroutines may use it.
+type Archive struct {
+	cfg     Config
+	id      string // of this reader in a chain
+	reads   *upstream.Appliance
+	metrics *metrics
+	pvs     knowledge
+	list    list
+
+	mu       sync.Mutex
+	checked  time.Time // when the older archive last answered as an archive
+	failing  time.Time // the first of the failures since the last success; zero if there is none
+	lastFail string
+}
+
+// New returns an Archive. It sends no request.
+func New(cfg Config) *Archive {
+	orDefault(&cfg.AtOnce, DefaultAtOnce)
+	orDefault(&cfg.Wait, DefaultWait)
+	orDefault(&cfg.Idle, DefaultIdle)
+	orDefault(&cfg.Whole, DefaultWhole)
+	orDefault(&cfg.MaxBytes, DefaultMaxBytes)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Pause == nil {
+		cfg.Pause = pause
+	}
+	id := make([]byte, idBytes)
+	_, _ = rand.Read(id) // never fails
+	a := &Archive{cfg: cfg, id: hex.EncodeToString(id), metrics: newMetrics(cfg.Registerer)}
+	a.list.turn = make(chan struct{}, 1)
+	a.reads = &upstream.Appliance{
+		Base: cfg.URL, Idle: cfg.Idle, MaxBytes: cfg.MaxBytes,
+		Client: &http.Client{Transport: newTransport(&a.cfg, a.id, a.metrics), CheckRedirect: stay},
+	}
+	return a
+}
+
+// Close closes the connections that are not in use.
+func (a *Archive) Close() { a.reads.Client.CloseIdleConnections() }
+
+// Through returns what a query.Reader needs.
+func (a *Archive) Through() *query.Through {
+	return &query.Through{Outside: a.outside, Samples: a.samples, Names: a.names}
+}
+
+// ErrURL is wrapped by the errors of ParseURL.
+var ErrURL = errors.New("is no address of an archive; write it like http://appliance:17668/retrieval")
+
+// ParseURL parses the address of an archive. Its path must be that of the retrieval.
+func ParseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%q %w", text, ErrURL)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%q %w: it must begin with http:// or https://", u.Redacted(), ErrURL)
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("%q %w: it has no host", u.Redacted(), ErrURL)
+	case u.User != nil:
+		return nil, fmt.Errorf("%q %w: it must have no user name and no password", u.Redacted(), ErrURL)
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return nil, fmt.Errorf("%q %w: it must have no parameters", u.Redacted(), ErrURL)
+	case u.Path == "" || u.Path == "/" || u.Path[len(u.Path)-1] == '/':
+		return nil, fmt.Errorf("%q %w: its path is that of the retrieval, without a slash at the end", u.Redacted(), ErrURL)
+	}
+	return u, nil
+}
+
+// samples yields samples of the older archive: see query.Through.
+func (a *Archive) samples(ctx context.Context, pv string, from, to int64) iter.Seq2[*sample.Run, error] {
+	return func(yield func(*sample.Run, error) bool) {
+		if o, found := a.pvs.get(pv, a.cfg.Now()); found && !o.Known {
+			return
+		}
+		for run, err := range a.reads.SamplesAndLast(withKind(ctx, kindSamples), pv, from, to) {
+			if errors.Is(err, upstream.ErrUnknownPV) {
+				if _, err = a.forget(ctx, pv); err == nil {
+					return
+				}
+			}
+			if err != nil {
+				a.note(ctx, err)
+				yield(nil, err)
+				return
+			}
+			if !yield(run, nil) {
+				return
+			}
+		}
+		a.succeeded()
+	}
+}
+
+// forget notes that the older archive does not know a PV, once it is sure that it is an archive.
+func (a *Archive) forget(ctx context.Context, pv string) (query.Outside, error) {
+	if err := a.check(ctx); err != nil {
+		return query.Outside{}, err
+	}
+	a.pvs.put(pv, query.Outside{}, a.cfg.Now())
+	return query.Outside{}, nil
+}
+
+// checkedFor is how long an answer that there is an archive at the address counts.
+const checkedFor = time.Minute
+
+// check returns an error if there is no archive at the address.
+func (a *Archive) check(ctx context.Context) error {
+	now := a.cfg.Now()
+	a.mu.Lock()
+	checked := a.checked
+	a.mu.Unlock()
+	if !checked.IsZero() && now.Sub(checked) < checkedFor {
+		return nil
+	}
+	if err := a.reads.Check(withKind(ctx, kindCheck)); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.checked = now
+	a.mu.Unlock()
+	return nil
+}
+
+// note notes a failure, unless the sender of the request has gone.
+func (a *Archive) note(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	a.metrics.errors.WithLabelValues(reason(err)).Inc()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.failing.IsZero() {
+		a.failing = a.cfg.Now()
+	}
+	a.lastFail = err.Error()
+}
+
+func (a *Archive) succeeded() {
+	a.mu.Lock()
+	a.failing = time.Time{}
+	a.mu.Unlock()
+}
+
+// Problems returns a warning if the last request has failed.
+func (a *Archive) Problems() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.failing.IsZero() {
+		return nil
+	}
+	return []string{fmt.Sprintf("the older archive at %s cannot be read since %s, so reads of times before this archive began fail: %.300s",
+		a.cfg.URL.Redacted(), a.failing.UTC().Format(time.RFC3339), a.lastFail)}
+}
