@@ -118,6 +118,9 @@ func (r *Reader) Types(ctx context.Context, pv string) ([]sample.Type, error) {
 		return types, err
 	}
 	outside, err := r.outside(ctx, pv)
+	if err != nil && len(types) > 0 {
+		return types, nil // a read that needs the other archive fails by itself
+	}
 	if outside.Type.Valid() && !slices.Contains(types, outside.Type) {
 		types = append([]sample.Type{outside.Type}, types...)
 	}
@@ -135,8 +138,12 @@ func (r *Reader) Levels(ctx context.Context, pv string) ([]store.Level, error) {
 // no metadata of the PV.
 func (r *Reader) Metadata(ctx context.Context, pv string, at int64) (sample.Metadata, bool, error) {
 	m, found, err := r.Store.MetadataAt(ctx, pvname.Canonical(pv), at)
-	if found || err != nil {
+	if found || err != nil || r.Through == nil {
 		return m.Metadata, found, err
+	}
+	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
+	if err != nil || len(ch.Types) > 0 {
+		return sample.Metadata{}, false, err
 	}
 	outside, err := r.outside(ctx, pv)
 	if outside.Metadata != nil {

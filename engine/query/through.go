@@ -99,8 +99,9 @@ const (
 	noSeam  = Latest + 1
 )
 
-// seam returns the time before which the other archive is asked for samples, too, or ownOnly or noSeam. failed is the error of a read of this archive. If the other
-// archive knows a PV that this one does not know, seam returns no error.
+// seam returns the time before which the other archive is asked for samples, too, or ownOnly or noSeam. failed
+// is the error of a read of this archive. If the other archive knows a PV that this one does not know, seam
+// returns no error.
 func (r *Reader) seam(ctx context.Context, pv string, failed error) (int64, error) {
 	unknown := errors.Is(failed, ErrUnknownPV)
 	if r.Through == nil || failed != nil && !unknown || !r.Sees(ctx, pv) {

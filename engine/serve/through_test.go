@@ -23,7 +23,7 @@ func newRigThrough(t *testing.T, older string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := func() time.Time { return time.Unix(0, newYear).Add(time.Hour) }
+	now := func() time.Time { return time.Unix(0, newYear) }
 	a := through.New(through.Config{URL: base, Registerer: prometheus.NewRegistry(), Now: now})
 	t.Cleanup(a.Close)
 	r := &rig{t: t, store: openStore(t)}
@@ -75,12 +75,12 @@ func TestReadThroughAllAPIs(t *testing.T) {
 		"/retrieval/data/getData.json?pv=optimized_4(X)" + span,
 		"/retrieval/data/getData.json?pv=ncount(X)" + span,
 		"/retrieval/data/getData.json?pv=mean_10(OLD)" + span,
-		"/retrieval/data/getDataAtTime?pv=X,OLD&includeProxies=true&at=" + at(15),
+		"/retrieval/data/getDataAtTime?pv=X,OLD&at=" + at(15),
 		"/retrieval/data/getDataAtTime?pv=X&at=" + at(21),
 		"/retrieval/data/getDataAtTime?pv=X&at=" + at(50),
 		"/retrieval/bpl/getMatchingPVs?pv=*",
-		"/api/v1/samples?pv=X&pv=OLD&format=csv" + span,
-		"/api/v1/bins?pv=X&pv=OLD&width=5s" + span,
+		"/api/v1/samples?pv=X&align=5s&format=csv" + span,
+		"/api/v1/bins?pv=X&points=10" + span,
 		"/api/v1/names",
 	} {
 		code, want := one.get(path)
