@@ -185,7 +185,7 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 			Store: p.store, Recent: p.engine, Shards: p.engine.Shards(),
 			Captured: func() iter.Seq[string] { return p.engine.Capture().Names() },
 		}
-		if older, err = p.opts.through.open(cfg.Reader, reg); err != nil {
+		if older, err = p.opts.through.open(cfg.Reader, reg, restricted()); err != nil {
 			return err
 		}
 		cfg.Channels, cfg.Reads = p.engine, readsBesideCapturing

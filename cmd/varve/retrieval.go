@@ -122,7 +122,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	})
 	p.groups = groups.New(api, o.namespace, o.archiver)
 	reader := &query.Reader{Store: p.store, Recent: p.routing, Shards: o.shards, Captured: p.routing.Names}
-	older, err := o.through.open(reader, reg)
+	older, err := o.through.open(reader, reg, restricted())
 	if err != nil {
 		return nil, err
 	}

@@ -186,7 +186,7 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 		Store: s.store, Recent: s.Engine, Shards: s.Shards(),
 		Captured: func() iter.Seq[string] { return s.Capture().Names() },
 	}
-	older, err := s.opts.through.open(s.reader, reg)
+	older, err := s.opts.through.open(s.reader, reg, nil)
 	if err != nil {
 		return err
 	}

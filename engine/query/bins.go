@@ -42,6 +42,8 @@ type Bins struct {
 	// Stored is true if the PV has stored rollups from which these bins can be computed.
 	// Otherwise the bins are computed from samples.
 	Stored bool
+	// Outside is true if some bins are computed from samples of the other archive: see Through.
+	Outside bool
 	// All yields the bins in order of time. A bin begins at a multiple of the width, counted
 	// from 1970. The first and the last bin may extend beyond the range. Bins are wider than
 	// Width only where samples have expired and no level of rollups is fine enough. If the range
@@ -76,8 +78,7 @@ func (r *Reader) Bins(ctx context.Context, pv string, from, to int64, points int
 	if err := b.findSeam(ctx, r, opts.Lost, b.collectUnsealed(ctx, r)); err != nil {
 		return nil, err
 	}
-	stored := len(b.levels) > 0 && b.seam <= b.first
-	return &Bins{CompleteUntil: b.p.completeUntil, Width: b.width, Stored: stored, All: b.all(ctx)}, nil
+	return &Bins{CompleteUntil: b.p.completeUntil, Width: b.width, Stored: len(b.levels) > 0, Outside: b.seam > b.first, All: b.all(ctx)}, nil
 }
 
 // Count is the number of samples in a range.

@@ -46,8 +46,15 @@ type Through struct {
 	Names func(ctx context.Context) ([]string, error)
 
 	mu    sync.Mutex
-	seams map[string]int64
+	seams map[string]knownSeam
 }
+
+// knownSeam is a seam that was read from the store, and until when it counts. If the PV is deleted and
+// captured again, it gets another seam.
+type knownSeam struct{ at, until int64 }
+
+// seamFor is how long a seam that was read counts.
+const seamFor = int64(10 * time.Minute)
 
 // Outside is what another archive knows of a PV.
 type Outside struct {
@@ -109,7 +116,7 @@ func (r *Reader) seam(ctx context.Context, pv string, failed error) (int64, erro
 	}
 	pv = pvname.Canonical(pv)
 	if !unknown {
-		return r.Through.seam(ctx, r.Store, pv)
+		return r.Through.seam(ctx, r.Store, pv, r.now())
 	}
 	o, err := r.outside(ctx, pv)
 	if err == nil && !o.Known {
@@ -118,16 +125,25 @@ func (r *Reader) seam(ctx context.Context, pv string, failed error) (int64, erro
 	return noSeam, err
 }
 
+// Seam returns the time, in ns since 1970, before which reads of a PV have the samples of the other archive, too.
+// It returns Earliest if there is no other archive, and Latest or later if this archive was never connected to the PV.
+func (r *Reader) Seam(ctx context.Context, pv string) (int64, error) {
+	if r.Through == nil || !r.Sees(ctx, pv) {
+		return Earliest, nil
+	}
+	return r.Through.seam(ctx, r.Store, pvname.Canonical(pv), r.now())
+}
+
 // maxSeams bounds the seams that are held in memory.
 const maxSeams = 1 << 16
 
 // seam returns the seam of a PV of this archive.
-func (t *Through) seam(ctx context.Context, st store.Store, pv string) (int64, error) {
+func (t *Through) seam(ctx context.Context, st store.Store, pv string, now int64) (int64, error) {
 	t.mu.Lock()
-	at, found := t.seams[pv]
+	known, found := t.seams[pv]
 	t.mu.Unlock()
-	if found {
-		return at, nil
+	if found && now < known.until {
+		return known.at, nil
 	}
 	at, err := firstConnected(ctx, st, pv)
 	if err != nil || at == noSeam { // the mark may be on its way to the store
@@ -136,15 +152,15 @@ func (t *Through) seam(ctx context.Context, st store.Store, pv string) (int64, e
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.seams == nil {
-		t.seams = map[string]int64{}
+		t.seams = map[string]knownSeam{}
 	}
 	for old := range t.seams {
 		if len(t.seams) < maxSeams {
 			break
 		}
-		delete(t.seams, old)
+		delete(t.seams, old) // any one
 	}
-	t.seams[pv] = at
+	t.seams[pv] = knownSeam{at, now + seamFor}
 	return at, nil
 }
 

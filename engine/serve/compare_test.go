@@ -16,7 +16,7 @@ func (r *rig) upstream() *upstream.Appliance {
 	base, err := url.Parse(r.url + "/retrieval")
 	r.check(err)
 	transport := &http.Transport{DisableKeepAlives: true}
-	return &upstream.Appliance{Base: base, Client: &http.Client{Transport: transport}}
+	return &upstream.Appliance{Server: upstream.Server{Base: base, Client: &http.Client{Transport: transport}}}
 }
 
 // TestArchivesAreCompared compares two archives by what they send: many chunks of several types over a

@@ -24,7 +24,7 @@ func newRigThrough(t *testing.T, older string) *rig {
 		t.Fatal(err)
 	}
 	now := func() time.Time { return time.Unix(0, newYear) }
-	a := through.New(through.Config{URL: base, Registerer: prometheus.NewRegistry(), Now: now})
+	a := through.New(through.Config{Address: through.Address{URL: base}, Registerer: prometheus.NewRegistry(), Now: now})
 	t.Cleanup(a.Close)
 	r := &rig{t: t, store: openStore(t)}
 	reg := prometheus.NewRegistry()

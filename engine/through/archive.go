@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"varve.dev/varve/engine/destination"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/upstream"
@@ -21,8 +21,9 @@ import (
 
 // Config configures an Archive. Zero fields have the defaults of the constants.
 type Config struct {
-	// URL is the address of the older archive's retrieval, such as http://appliance:17668/retrieval.
-	URL *url.URL
+	Address
+	// Restrict refuses connections to some addresses. If it is nil, all addresses are allowed.
+	Restrict *destination.Rules
 	// AtOnce is the number of requests at a time. Further ones wait at most Wait.
 	AtOnce int
 	Wait   time.Duration
@@ -52,11 +53,20 @@ func orDefault[T int | int64 | time.Duration](v *T, otherwise T) {
 	}
 }
 
+// source reads an older archive of one kind.
+type source interface {
+	Check(ctx context.Context) error
+	Describe(ctx context.Context, pv string, at int64) (*sample.Metadata, error)
+	Names(ctx context.Context, add func(name string)) error
+	SamplesAndLast(ctx context.Context, pv string, from, to int64) iter.Seq2[*sample.Run, error]
+}
+
 // Archive is an older archive. Several goroutines may use it.
 type Archive struct {
 	cfg     Config
 	id      string // of this reader in a chain
-	reads   *upstream.Appliance
+	client  *http.Client
+	reads   source
 	metrics *metrics
 	pvs     knowledge
 	list    list
@@ -84,42 +94,20 @@ func New(cfg Config) *Archive {
 	_, _ = rand.Read(id) // never fails
 	a := &Archive{cfg: cfg, id: hex.EncodeToString(id), metrics: newMetrics(cfg.Registerer)}
 	a.list.turn = make(chan struct{}, 1)
-	a.reads = &upstream.Appliance{
-		Base: cfg.URL, Idle: cfg.Idle, MaxBytes: cfg.MaxBytes,
-		Client: &http.Client{Transport: newTransport(&a.cfg, a.id, a.metrics), CheckRedirect: stay},
+	a.client = &http.Client{Transport: newTransport(&a.cfg, a.id, a.metrics), CheckRedirect: stay}
+	server := upstream.Server{Base: cfg.URL, Idle: cfg.Idle, MaxBytes: cfg.MaxBytes, Client: a.client}
+	if a.reads = &(upstream.Appliance{Server: server}); cfg.JSON {
+		a.reads = &upstream.JSONAccess{Server: server, Key: cfg.Key}
 	}
 	return a
 }
 
 // Close closes the connections that are not in use.
-func (a *Archive) Close() { a.reads.Client.CloseIdleConnections() }
+func (a *Archive) Close() { a.client.CloseIdleConnections() }
 
 // Through returns what a query.Reader needs.
 func (a *Archive) Through() *query.Through {
 	return &query.Through{Outside: a.outside, Samples: a.samples, Names: a.names}
-}
-
-// ErrURL is wrapped by the errors of ParseURL.
-var ErrURL = errors.New("is no address of an archive; write it like http://appliance:17668/retrieval")
-
-// ParseURL parses the address of an archive. Its path must be that of the retrieval.
-func ParseURL(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%q %w", text, ErrURL)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%q %w: it must begin with http:// or https://", u.Redacted(), ErrURL)
-	case u.Hostname() == "":
-		return nil, fmt.Errorf("%q %w: it has no host", u.Redacted(), ErrURL)
-	case u.User != nil:
-		return nil, fmt.Errorf("%q %w: it must have no user name and no password", u.Redacted(), ErrURL)
-	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return nil, fmt.Errorf("%q %w: it must have no parameters", u.Redacted(), ErrURL)
-	case u.Path == "" || u.Path == "/" || u.Path[len(u.Path)-1] == '/':
-		return nil, fmt.Errorf("%q %w: its path is that of the retrieval, without a slash at the end", u.Redacted(), ErrURL)
-	}
-	return u, nil
 }
 
 // samples yields samples of the older archive: see query.Through.

@@ -185,7 +185,7 @@ func TestFaults(t *testing.T) {
 			if w := p.Problems(); len(w) != 1 || !strings.Contains(w[0], "2026-01-01T00:16:40Z") {
 				t.Errorf("warnings %q", w)
 			}
-			if n := p.metric(t, "varve_read_through_active", ""); n != 0 || len(p.reads.Client.Transport.(*transport).slots) != 0 {
+			if n := p.metric(t, "varve_read_through_active", ""); n != 0 || len(p.client.Transport.(*transport).slots) != 0 {
 				t.Errorf("%v requests are in flight", n)
 			}
 		})
@@ -279,7 +279,7 @@ func TestWrongAddressIsNoArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := New(Config{URL: base, Registerer: prometheus.NewRegistry()})
+	a := New(Config{Address: Address{URL: base}, Registerer: prometheus.NewRegistry()})
 	defer a.Close()
 	if o, err := a.outside(t.Context(), "A:B"); err == nil {
 		t.Errorf("the PV counts as unknown: %+v", o)

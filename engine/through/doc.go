@@ -1,8 +1,9 @@
-// Package through makes a reader read through to an older archive: an Archiver Appliance, or a Varve. The
+// Package through makes a reader read through to an older archive: an Archiver Appliance, a server
+// of JSON archive access, or a Varve. The
 // reader answers for times before this archive began to capture a PV with what the older one has, so that
 // clients see one history from the first day on:
 //
-//	query.Reader ─▶ query.Through ─┬▶ Samples ─▶ upstream.Appliance ─┐
+//	query.Reader ─▶ query.Through ─┬▶ Samples ─▶ upstream ──────────┐
 //	                               ├▶ Outside ─▶ cache of PVs ───────┼▶ transport ─▶ the older archive
 //	                               └▶ Names ───▶ list of names ──────┘    slots, time, tries,
 //	                                                                      bytes, redirects, chain

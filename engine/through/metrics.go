@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"varve.dev/varve/engine/destination"
 	"varve.dev/varve/engine/upstream"
 )
 
@@ -47,7 +48,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "varve_read_through_requests_total", Help: "Requests to the older archive, with repeated ones: samples, pv, names, check.",
 		}, []string{"kind"}),
 		errors: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "varve_read_through_errors_total", Help: "Reads of the older archive that failed, by reason: busy, timeout, status, loop, network, answer.",
+			Name: "varve_read_through_errors_total", Help: "Reads of the older archive that failed, by reason: busy, timeout, status, loop, network, refused, answer.",
 		}, []string{"reason"}),
 		seconds: f.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "varve_read_through_seconds", Help: "Time from a request to the older archive to the end of its answer, with the time of the reader's client.",
@@ -66,7 +67,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 func reason(err error) string {
 	var status *upstream.StatusError
 	var network net.Error
+	var refused *destination.RefusedError
 	switch {
+	case errors.As(err, &refused):
+		return "refused"
 	case errors.Is(err, errBusy):
 		return "busy"
 	case errors.Is(err, upstream.ErrSilent), errors.Is(err, errLate):

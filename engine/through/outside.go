@@ -3,12 +3,9 @@ package through
 import (
 	"context"
 	"errors"
-	"math"
-	"strconv"
 	"sync"
 	"time"
 
-	"varve.dev/varve/engine/pbfile"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/upstream"
@@ -20,7 +17,7 @@ func (a *Archive) outside(ctx context.Context, pv string) (query.Outside, error)
 	if o, found := a.pvs.get(pv, now); found {
 		return o, nil
 	}
-	h, err := a.reads.Header(withKind(ctx, kindPV), pv, now.UnixNano())
+	m, err := a.reads.Describe(withKind(ctx, kindPV), pv, now.UnixNano())
 	if errors.Is(err, upstream.ErrUnknownPV) {
 		o, failed := a.forget(ctx, pv)
 		if failed != nil {
@@ -33,34 +30,18 @@ func (a *Archive) outside(ctx context.Context, pv string) (query.Outside, error)
 		return query.Outside{}, err
 	}
 	a.succeeded()
-	o := describe(h)
+	o := describe(m)
 	a.pvs.put(pv, o, now)
 	return o, nil
 }
 
-// describe returns what a header says of a PV. h is nil if the PV has no samples.
-func describe(h *pbfile.Header) query.Outside {
-	if h == nil {
+// describe returns what is known of a PV with metadata, which is nil if the type of the PV is not known.
+func describe(m *sample.Metadata) query.Outside {
+	if m == nil {
 		return query.Outside{Known: true}
 	}
-	m := sample.Metadata{Type: h.Type, Count: max(h.Elements, 1)}
-	none := math.NaN()
-	m.SetLimits([8]float64{none, none, none, none, none, none, none, none})
-	for _, f := range h.Fields {
-		switch f.Name {
-		case "EGU":
-			m.Units = f.Value
-		case "PREC":
-			if n, err := strconv.Atoi(f.Value); err == nil && n >= 0 && n <= maxPrecision {
-				m.Precision = n
-			}
-		}
-	}
-	return query.Outside{Known: true, Type: h.Type, Metadata: &m}
+	return query.Outside{Known: true, Type: m.Type, Metadata: m}
 }
-
-// maxPrecision is the largest number of digits that a record may ask for.
-const maxPrecision = 100
 
 // How long the knowledge of a PV counts. A PV that becomes known must be found soon.
 const (

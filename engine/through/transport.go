@@ -17,6 +17,7 @@ const (
 	maxHeader = 64 << 10
 	// maxRedirects is the number of redirects of a request.
 	maxRedirects = 3
+	dialTimeout  = 10 * time.Second
 	// tries is how often a request is sent that is answered with 503.
 	tries = 3
 	// firstPause is how long a try waits after an answer without Retry-After, and longestPause is the longest wait.
@@ -34,10 +35,14 @@ type transport struct {
 }
 
 func newTransport(cfg *Config, id string, m *metrics) *transport {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+	if cfg.Restrict != nil {
+		dialer = cfg.Restrict.Dialer(dialTimeout)
+	}
 	return &transport{cfg: cfg, id: id, slots: make(chan struct{}, cfg.AtOnce), metrics: m, next: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:    10 * time.Second,
+		DialContext:            dialer.DialContext,
+		TLSHandshakeTimeout:    dialTimeout,
 		MaxResponseHeaderBytes: maxHeader,
 		MaxIdleConns:           8,
 		MaxIdleConnsPerHost:    8,
@@ -56,6 +61,11 @@ var errLate = errors.New("the request took too long")
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.cfg.Restrict != nil {
+		if err := t.cfg.Restrict.CheckHost(req.URL.Hostname()); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.enter(req.Context()); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func serve(t *testing.T, h http.HandlerFunc) *Appliance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Appliance{Base: base, Client: srv.Client()}
+	return &Appliance{Server{Base: base, Client: srv.Client()}}
 }
 
 // read reads the seconds 2 to 5 of A:B.

@@ -1,33 +1,31 @@
 package upstream
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"net/url"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"varve.dev/varve/engine/pbfile"
+	"varve.dev/varve/engine/sample"
 )
 
-// Header returns the header in front of the samples of a PV at a time, in ns since 1970, or nil if the archive
-// knows the PV but sends no header. The header names the type of the samples. The error is ErrUnknownPV if the
-// archive does not know the PV.
-func (a *Appliance) Header(ctx context.Context, pv string, at int64) (*pbfile.Header, error) {
+// Describe returns the type of the samples of a PV and its metadata at a time, in ns since 1970. It returns nil if the
+// archive knows the PV but sends no type. The error is ErrUnknownPV if the archive does not know the PV.
+func (a *Appliance) Describe(ctx context.Context, pv string, at int64) (*sample.Metadata, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	h, err := a.header(ctx, cancel, pv, at)
+	m, err := a.describe(ctx, cancel, pv, at)
 	if err != nil {
 		return nil, a.failed(ctx, pv, err)
 	}
-	return h, nil
+	return m, nil
 }
 
-func (a *Appliance) header(ctx context.Context, cancel context.CancelCauseFunc, pv string, at int64) (*pbfile.Header, error) {
-	resp, in, err := a.getData(ctx, cancel, pv, at-int64(time.Second), at)
+func (a *Appliance) describe(ctx context.Context, cancel context.CancelCauseFunc, pv string, at int64) (*sample.Metadata, error) {
+	resp, in, err := a.getData(ctx, cancel, pv, at-int64(time.Second), at, "fetchLatestMetadata")
 	if err != nil {
 		return nil, err
 	}
@@ -40,64 +38,53 @@ func (a *Appliance) header(ctx context.Context, cancel context.CancelCauseFunc, 
 		return nil, err
 	}
 	c := checker{pv: pv}
-	return &h, c.named(&h)
+	return ofHeader(&h), c.named(&h)
 }
 
-// Bounds of a list of names.
+// noLimits are the limits of a PV that has none.
+var noLimits = [8]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+
 const (
-	maxNamesBytes = 512 << 20
-	maxNames      = 5_000_000
+	// maxPrecision is the largest number of digits that a record may ask for.
+	maxPrecision = 100
+	// maxLabels is the largest number of states of an enumeration.
+	maxLabels = 1024
 )
 
-// Names passes the names of all PVs of the archive to a function. After an error, the list is not complete.
-func (a *Appliance) Names(ctx context.Context, add func(name string)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if err := a.readNames(ctx, cancel, add); err != nil {
-		if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) {
-			err = cause
+// ofHeader returns the metadata that a header has.
+func ofHeader(h *pbfile.Header) *sample.Metadata {
+	m := &sample.Metadata{Type: h.Type, Count: max(h.Elements, 1)}
+	m.SetLimits(noLimits)
+	limits := map[string]*float64{
+		"LOPR": &m.DisplayLow, "HOPR": &m.DisplayHigh, "LOW": &m.WarnLow, "HIGH": &m.WarnHigh,
+		"LOLO": &m.AlarmLow, "HIHI": &m.AlarmHigh, "DRVL": &m.ControlLow, "DRVH": &m.ControlHigh,
+	}
+	labels := map[int]string{}
+	for _, f := range h.Fields {
+		state, isState := strings.CutPrefix(f.Name, "ENUM_")
+		switch {
+		case f.Name == "EGU":
+			m.Units = f.Value
+		case f.Name == "PREC":
+			if v, err := strconv.ParseFloat(f.Value, 64); err == nil && v >= 0 && v <= maxPrecision {
+				m.Precision = int(v)
+			}
+		case limits[f.Name] != nil:
+			if v, err := strconv.ParseFloat(f.Value, 64); err == nil {
+				*limits[f.Name] = v
+			}
+		case isState:
+			if n, err := strconv.Atoi(state); err == nil && n >= 0 && n < maxLabels {
+				labels[n] = f.Value
+			}
 		}
-		return fmt.Errorf("reading the names of PVs from %s: %w", a.Base.Redacted(), err)
 	}
-	return nil
-}
-
-func (a *Appliance) readNames(ctx context.Context, cancel context.CancelCauseFunc, add func(name string)) error {
-	idle := a.idle()
-	header := time.AfterFunc(idle, func() { cancel(fmt.Errorf("%w for %v", ErrSilent, idle)) })
-	resp, err := a.get(ctx, "/bpl/getMatchingPVs", url.Values{"pv": {"*"}, "limit": {"-1"}})
-	header.Stop()
-	if errors.Is(err, ErrUnknownPV) {
-		return errors.New("the server has no call getMatchingPVs")
-	}
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	in := json.NewDecoder(newBody(resp.Body, cancel, idle, min(cmp.Or(a.MaxBytes, DefaultMaxBytes), maxNamesBytes)))
-	if t, err := in.Token(); err != nil || t != json.Delim('[') {
-		return cmp.Or(err, errors.New("the answer is not a list in JSON"))
-	}
-	for n := 0; in.More(); n++ {
-		var name string
-		if err := in.Decode(&name); err != nil {
-			return fmt.Errorf("name %d of the list: %w", n+1, err)
+	for i := range len(labels) { // a list without holes
+		label, found := labels[i]
+		if !found {
+			break
 		}
-		if n == maxNames {
-			return fmt.Errorf("the list has more than %d names", maxNames)
-		}
-		add(name)
+		m.Labels = append(m.Labels, label)
 	}
-	if _, err := in.Token(); err != nil {
-		return fmt.Errorf("the end of the list is missing: %w", notEOF(err))
-	}
-	return nil
-}
-
-// notEOF returns an error that does not look like the normal end of an answer.
-func notEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
+	return m
 }

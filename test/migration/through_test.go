@@ -40,7 +40,7 @@ func TestReadsThroughToAnArchive(t *testing.T) {
 	}
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	reader := &upstream.Appliance{Base: base, Client: &http.Client{Transport: transport}}
+	reader := &upstream.Appliance{Server: upstream.Server{Base: base, Client: &http.Client{Transport: transport}}}
 	from, to := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	got := digests(t, want, func(pv string) iter.Seq2[*sample.Run, error] {
 		return reader.Samples(t.Context(), pv, from, to)
