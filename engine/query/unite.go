@@ -190,7 +190,7 @@ func hasSample(runs []*sample.Run, one *sample.Run) bool {
 		has := r.At(0)
 		alarm := has.Tag.SameAlarm(s.Tag)
 		has.Tag = s.Tag
-		if r.Type == one.Type && alarm && has.Same(&s) {
+		if alarm && (r.Type == one.Type && has.Same(&s) || r.Type != one.Type && widened(r, one)) {
 			return true
 		}
 	}

@@ -1,10 +1,13 @@
 package serve
 
 import (
+	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/upstream"
@@ -43,6 +46,69 @@ func TestArchivesAreCompared(t *testing.T) {
 	}
 	if err := rigs[0].upstream().Check(t.Context()); err != nil {
 		t.Errorf("the archive does not pass for one: %v", err)
+	}
+}
+
+// TestPlantedDifferencesAreFound plants 20 differences of 6 kinds among the samples of two servers: nothing else
+// differs.
+func TestPlantedDifferencesAreFound(t *testing.T) {
+	at := func(i int64) int64 { return newYear + i*second }
+	want := map[int64]compare.Kind{}
+	plant := func(k compare.Kind, seconds ...int64) {
+		for _, i := range seconds {
+			want[at(i)] = k
+		}
+	}
+	plant(compare.Value, 100, 300, 301)
+	plant(compare.Time, 150, 350, 999)
+	plant(compare.Alarm, 0, 550, 551)
+	plant(compare.Type, 120, 520, 521)
+	plant(compare.MissingHere, 20, 21, 700, 998)
+	plant(compare.MissingThere, 1, 22, 701, 997)
+	if len(want) != 20 {
+		t.Fatalf("%d differences are planted", len(want))
+	}
+	here, there := &sample.Run{Type: sample.Float64}, &sample.Run{Type: sample.Float64}
+	ints := &sample.Run{Type: sample.Int32}
+	for i := range int64(1000) {
+		s := sample.Sample{Time: at(i), Word: math.Float64bits(float64(i))}
+		other, typ := s, there
+		switch want[s.Time] {
+		case compare.Value:
+			other.Word = math.Float64bits(float64(-i))
+		case compare.Time:
+			other.Time += 10 * int64(time.Millisecond)
+		case compare.Alarm:
+			other.Tag = sample.MakeTag(sample.Major, 3)
+		case compare.Type:
+			other.Word, typ = uint64(i), ints
+		}
+		if want[s.Time] != compare.MissingHere {
+			here.Append(&s)
+		}
+		if want[s.Time] != compare.MissingThere {
+			typ.Append(&other)
+		}
+	}
+	var rigs [2]*rig
+	for i := range rigs {
+		rigs[i] = newRig(t)
+	}
+	rigs[0].put("X", here, 1)
+	rigs[1].put("X", there, 1)
+	rigs[1].put("X", ints, 2)
+	r, err := compare.PV(t.Context(), "X", compare.Options{
+		Here: rigs[0].upstream().Samples, There: rigs[1].upstream().Samples, From: newYear, To: at(2000), Near: 100 * time.Millisecond, Examples: 10,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[int64]compare.Kind{}
+	for _, d := range r.Examples {
+		got[d.At.UnixNano()] = d.Kind
+	}
+	if !maps.Equal(got, want) || r.Differences() != 20 || r.Here != 996 || r.There != 996 || r.Equal != 980 {
+		t.Errorf("the comparison finds %+v", r)
 	}
 }
 

@@ -17,14 +17,21 @@ import (
 	"varve.dev/varve/engine/through"
 )
 
-// newRigThrough returns an archive that reads through to the one at an address.
+// newRigThrough returns an archive that reads through to the one at an address, as to an Appliance.
 func newRigThrough(t *testing.T, older string) *rig {
+	t.Helper()
 	base, err := url.Parse(older + "/retrieval")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newRigThroughAt(t, through.Address{URL: base})
+}
+
+// newRigThroughAt returns an archive that reads through to another one.
+func newRigThroughAt(t *testing.T, older through.Address) *rig {
+	t.Helper()
 	now := func() time.Time { return time.Unix(0, newYear) }
-	a := through.New(through.Config{Address: through.Address{URL: base}, Registerer: prometheus.NewRegistry(), Now: now})
+	a := through.New(through.Config{Address: older, Registerer: prometheus.NewRegistry(), Now: now})
 	t.Cleanup(a.Close)
 	r := &rig{t: t, store: openStore(t)}
 	reg := prometheus.NewRegistry()
@@ -91,6 +98,46 @@ func TestReadThroughAllAPIs(t *testing.T) {
 	}
 	if code, text := own.get("/retrieval/data/getData.json?pv=NOBODY" + span); code != http.StatusNotFound {
 		t.Errorf("a PV that no archive knows: %d %s", code, text)
+	}
+}
+
+// TestReadThroughToJSONArchiveAccess checks types that the protocol does not have, the first value of a subscription in
+// both archives, search, metadata, and a name that must be escaped.
+func TestReadThroughToJSONArchiveAccess(t *testing.T) {
+	const pv = "SR//01:X+{a}"
+	older := newRig(t)
+	own := newRigThroughAt(t, older.throughs()["JSON archive access"])
+	ints := &sample.Run{Type: sample.Int16}
+	for _, s := range []int64{1, 2, 5} {
+		ints.Append(&sample.Sample{Time: newYear + s*second, Word: uint64(-s), Tag: sample.MakeTag(sample.Minor, 4)})
+	}
+	older.put(pv, ints, 1)
+	older.putMetadata(pv, 3, "mA", 2, "a current")
+	again := &sample.Run{Type: sample.Int16}
+	again.AppendRange(ints, 2, 3)
+	again.Append(&sample.Sample{Time: newYear + 9*second, Word: 9})
+	own.put(pv, again, 1)
+	own.connect(pv, newYear+6*second)
+	span := "&from=2026-01-01T00:00:01Z&to=2026-01-01T00:01:00Z"
+	code, text := own.get("/retrieval/data/getData.csv?pv=" + url.QueryEscape(pv) + span)
+	if want := "1767225601,-1,1,4,0\n1767225602,-2,1,4,0\n1767225605,-5,1,4,0\n1767225609,9,0,0,0\n"; code != 200 || text != want {
+		t.Errorf("read %d\n%s\nwant\n%s", code, text, want)
+	}
+	enum := &sample.Run{Type: sample.Enum}
+	enum.Append(&sample.Sample{Time: newYear, Word: 1})
+	older.put("OLD", enum, 1)
+	older.check(older.store.PutMetadata(t.Context(), store.PVMetadata{PV: "OLD", Time: newYear, Metadata: sample.Metadata{Labels: []string{"off", "on"}, Type: sample.Enum, Count: 1}}))
+	for path, want := range map[string]string{
+		"/retrieval/bpl/getMatchingPVs?pv=*":                                  `"OLD"`,
+		"/retrieval/data/getData.json?pv=OLD&fetchLatestMetadata=true" + span: `"ENUM_1":"on"`,
+		"/retrieval/bpl/getMatchingPVs?pv=SR*":                                `"` + pv + `"`,
+		"/api/v1/names":                                                       "OLD",
+		"/mgmt/bpl/getPVTypeInfo?pv=OLD":                                      "DBR_SCALAR_ENUM",
+		"/retrieval/data/getData.csv?pv=NONE" + span:                          "unknown PV",
+	} {
+		if code, text := own.get(path); !strings.Contains(text, want) {
+			t.Errorf("%s: %d\n%s\nlacks %s", path, code, text, want)
+		}
 	}
 }
 

@@ -113,7 +113,7 @@ func (a *Archive) Through() *query.Through {
 // samples yields samples of the older archive: see query.Through.
 func (a *Archive) samples(ctx context.Context, pv string, from, to int64) iter.Seq2[*sample.Run, error] {
 	return func(yield func(*sample.Run, error) bool) {
-		if o, found := a.pvs.get(pv, a.cfg.Now()); found && !o.Known {
+		if o, found := a.pvs.get(pv, a.cfg.Now()); found && !o.Known || !a.asks(pv) {
 			return
 		}
 		for run, err := range a.reads.SamplesAndLast(withKind(ctx, kindSamples), pv, from, to) {

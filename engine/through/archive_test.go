@@ -271,6 +271,22 @@ func TestUnknownPVsAreRemembered(t *testing.T) {
 	}
 }
 
+// TestPostProcessorsAreNoPVs checks that an Appliance, which computes mean_600(X), is not taken for an archive with such a PV.
+func TestPostProcessorsAreNoPVs(t *testing.T) {
+	p := newPeer(t, Config{}, func(http.ResponseWriter, *http.Request) { t.Error("the older archive is asked") })
+	for _, pv := range []string{"mean_600(X)", "nonsense(X)", "ignoreflyers_600_2.5(SR(01):X)"} {
+		if o, err := p.outside(t.Context(), pv); err != nil || o.Known {
+			t.Errorf("%s: %+v, %v", pv, o, err)
+		}
+		for _, err := range p.samples(t.Context(), pv, at(2), at(5)) {
+			t.Errorf("samples of %s, %v", pv, err)
+		}
+	}
+	if !p.asks("SR(01):X") || !p.asks("X") {
+		t.Error("the older archive is not asked for a PV")
+	}
+}
+
 // TestWrongAddressIsNoArchive checks that a server which knows no path does not look like an archive without PVs.
 func TestWrongAddressIsNoArchive(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())

@@ -3,6 +3,8 @@ package through
 import (
 	"context"
 	"errors"
+	"math"
+	"regexp"
 	"sync"
 	"time"
 
@@ -13,6 +15,9 @@ import (
 
 // outside returns what the older archive knows of a PV: see query.Through.
 func (a *Archive) outside(ctx context.Context, pv string) (query.Outside, error) {
+	if !a.asks(pv) {
+		return query.Outside{}, nil
+	}
 	now := a.cfg.Now()
 	if o, found := a.pvs.get(pv, now); found {
 		return o, nil
@@ -35,12 +40,26 @@ func (a *Archive) outside(ctx context.Context, pv string) (query.Outside, error)
 	return o, nil
 }
 
+// call matches a post-processor of a PV, such as mean_600(X).
+var call = regexp.MustCompile(`^[A-Za-z]+(_[^()]*)?\(.*\)$`)
+
+// asks reports whether the older archive can be asked for a PV. An Appliance, and a Varve in its role, takes a name such as
+// mean_600(X) for a post-processor, and would send computed values as if they were samples.
+func (a *Archive) asks(pv string) bool { return a.cfg.JSON || !call.MatchString(pv) }
+
 // describe returns what is known of a PV with metadata, which is nil if the type of the PV is not known.
 func describe(m *sample.Metadata) query.Outside {
 	if m == nil {
 		return query.Outside{Known: true}
 	}
-	return query.Outside{Known: true, Type: m.Type, Metadata: m}
+	out := query.Outside{Known: true, Type: m.Type, Metadata: m}
+	none := math.NaN()
+	blank := sample.Metadata{Type: m.Type, Count: m.Count}
+	blank.SetLimits([8]float64{none, none, none, none, none, none, none, none})
+	if m.Equal(&blank) { // the older archive sent nothing but the type
+		out.Metadata = nil
+	}
+	return out
 }
 
 // How long the knowledge of a PV counts. A PV that becomes known must be found soon.
