@@ -54,7 +54,7 @@ var errJSON = errors.New("is no address of a server of JSON archive access; writ
 func ParseJSON(text string) (Address, error) {
 	rest, found := strings.CutPrefix(text, jsonScheme)
 	if !found {
-		return Address{}, fmt.Errorf("%w: it must begin with json:", errJSON)
+		return Address{}, fmt.Errorf("%w: it must begin with the scheme json", errJSON)
 	}
 	a := Address{JSON: true, Key: 1}
 	rest, key, hasKey := strings.Cut(rest, ";")

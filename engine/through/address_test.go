@@ -18,7 +18,7 @@ func TestJSONAddresses(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"http://a/api": "begin with json:", "json:http://a/api;key=x": "key=1", "json:http://a/api;k=1": "key=1", "json:http://a/api;key=-1": "key=1",
+		"http://a/api": "begin with the scheme json", "json:http://a/api;key=x": "key=1", "json:http://a/api;k=1": "key=1", "json:http://a/api;key=-1": "key=1",
 		"json:ftp://a/api": "http://", "json:http://u:p@a/api": "no user name", "json:http://a/api?x=1": "no parameters", "json:": "http://",
 	} {
 		if a, err := ParseJSON(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -118,7 +118,7 @@ func (a *Archive) samples(ctx context.Context, pv string, from, to int64) iter.S
 		}
 		for run, err := range a.reads.SamplesAndLast(withKind(ctx, kindSamples), pv, from, to) {
 			if errors.Is(err, upstream.ErrUnknownPV) {
-				if _, err = a.forget(ctx, pv); err == nil {
+				if err = a.forget(ctx, pv); err == nil {
 					return
 				}
 			}
@@ -136,12 +136,12 @@ func (a *Archive) samples(ctx context.Context, pv string, from, to int64) iter.S
 }
 
 // forget notes that the older archive does not know a PV, once it is sure that it is an archive.
-func (a *Archive) forget(ctx context.Context, pv string) (query.Outside, error) {
-	if err := a.check(ctx); err != nil {
-		return query.Outside{}, err
+func (a *Archive) forget(ctx context.Context, pv string) error {
+	err := a.check(ctx)
+	if err == nil {
+		a.pvs.put(pv, query.Outside{}, a.cfg.Now())
 	}
-	a.pvs.put(pv, query.Outside{}, a.cfg.Now())
-	return query.Outside{}, nil
+	return err
 }
 
 // checkedFor is how long an answer that there is an archive at the address counts.

@@ -142,12 +142,12 @@ func TestFaults(t *testing.T) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(whole)+100))
 			flush(w, whole)
 		}, "answer", "unexpected EOF"},
-		"always 503":   {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", 503) }, "status", "later"},
-		"500":          {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", 500) }, "status", "broken"},
+		"always 503":   {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, "status", "later"},
+		"500":          {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) }, "status", "broken"},
 		"a page":       {Config{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>\n<body>\n") }, "answer", ""},
-		"a login page": {Config{}, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://other.invalid/login", 302) }, "answer", "another host"},
+		"a login page": {Config{}, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://other.invalid/login", http.StatusFound) }, "answer", "another host"},
 		"a redirect without end": {Config{}, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, r.URL.String()+"&x=1", 302)
+			http.Redirect(w, r, r.URL.String()+"&x=1", http.StatusFound)
 		}, "answer", "more than 3 times"},
 		"another PV": {Config{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, header("C:D")+double(3, 3)) }, "answer", "another PV"},
 		"no order": {Config{}, func(w http.ResponseWriter, _ *http.Request) {
@@ -157,7 +157,7 @@ func TestFaults(t *testing.T) {
 			w.Header().Set("X", strings.Repeat("x", 200<<10))
 			flush(w, whole)
 		}, "answer", ""},
-		"a loop":   {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "loop", 508) }, "loop", ""},
+		"a loop":   {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "loop", http.StatusLoopDetected) }, "loop", ""},
 		"too long": {Config{MaxBytes: 30}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, whole) }, "answer", "more than 30 bytes"},
 		"silent":   {Config{Idle: 20 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "timeout", "sent nothing"},
 		"silent in the middle": {Config{Idle: 20 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
@@ -199,9 +199,9 @@ func TestBusyArchiveIsAskedAgain(t *testing.T) {
 		switch p.requests.Load() {
 		case 1:
 			w.Header().Set("Retry-After", "3600")
-			http.Error(w, "later", 503)
+			http.Error(w, "later", http.StatusServiceUnavailable)
 		case 2:
-			http.Error(w, "later", 503)
+			http.Error(w, "later", http.StatusServiceUnavailable)
 		default:
 			_, _ = io.WriteString(w, header("A:B")+double(3, 3))
 		}

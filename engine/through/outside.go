@@ -24,11 +24,9 @@ func (a *Archive) outside(ctx context.Context, pv string) (query.Outside, error)
 	}
 	m, err := a.reads.Describe(withKind(ctx, kindPV), pv, now.UnixNano())
 	if errors.Is(err, upstream.ErrUnknownPV) {
-		o, failed := a.forget(ctx, pv)
-		if failed != nil {
-			a.note(ctx, failed)
+		if err = a.forget(ctx, pv); err == nil {
+			return query.Outside{}, nil
 		}
-		return o, failed
 	}
 	if err != nil {
 		a.note(ctx, err)

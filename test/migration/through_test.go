@@ -26,6 +26,32 @@ func serveArchive(t *testing.T, data string, flags ...string) *program.Archiver 
 	return program.Standalone(t, noIOCs, append([]string{"-f", groups, "--data", data}, flags...)...)
 }
 
+// counts returns the numbers of samples by month.
+func counts(months map[string]digest) map[string]int {
+	out := map[string]int{}
+	for month, d := range months {
+		out[month] = d.Count
+	}
+	return out
+}
+
+// countsVia returns the numbers of samples that an archiver has, by PV and month. Values may have a wider type.
+func countsVia(t *testing.T, a *program.Archiver, pvs account, from, to int64) map[string]map[string]int {
+	t.Helper()
+	base, err := url.Parse(a.URL + "/retrieval")
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	reader := &upstream.Appliance{Server: upstream.Server{Base: base, Client: &http.Client{Transport: transport}}}
+	out := map[string]map[string]int{}
+	for pv, months := range digests(t, pvs, func(pv string) iter.Seq2[*sample.Run, error] { return reader.Samples(t.Context(), pv, from, to) }) {
+		out[pv] = counts(months)
+	}
+	return out
+}
+
 // TestReadsThroughToAnArchive serves imported files by one archiver, and reads them through another one, which
 // has no sample of its own. All samples must be those that the generator of the files wrote.
 func TestReadsThroughToAnArchive(t *testing.T) {
@@ -48,6 +74,13 @@ func TestReadsThroughToAnArchive(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("months differ (-files +archive):\n%s", d)
 	}
+	viaJSON := serveArchive(t, t.TempDir(), "--read-through", "json:"+older.URL+"/archive-access/api/1.0;key=1")
+	for pv, months := range countsVia(t, viaJSON, want, from, to) {
+		if d := cmp.Diff(counts(want[pv]), months); d != "" {
+			t.Errorf("the numbers of samples of %s by JSON archive access differ (-files +archive):\n%s", pv, d)
+		}
+	}
+	viaJSON.Stop()
 	_, names := a.Get("/retrieval/bpl/getMatchingPVs", url.Values{"pv": {"*"}})
 	for pv := range want {
 		if !strings.Contains(string(names), `"`+pv+`"`) {
