@@ -209,7 +209,7 @@ type RetrievalSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^/?#@; ]+(/[^?#; ]*)?|json:https?://[^/?#@; ]+(/[^?#; ]*)?(;key=[0-9]+)?)$')",message="readThrough must be the address of an archive without user name and parameters, such as http://appliance:17668/retrieval or json:http://archive:9812/archive-access/api/1.0;key=1"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^/?#@; ]+(/[^?#; ]*)?|json:https?://[^/?#@; ]+(/[^?#; ]*)?(;key=[0-9]{1,9})?)$')",message="readThrough must be the address of an archive without user name and parameters, such as http://appliance:17668/retrieval or json:http://archive:9812/archive-access/api/1.0;key=1"
 	ReadThrough string `json:"readThrough,omitempty"`
 
 	// service is the Service that clients use.

@@ -23,6 +23,15 @@ var ErrURL = errors.New("is no address of an archive; write it like http://appli
 
 // ParseURL parses the address of an archive. Its path must be that of the retrieval.
 func ParseURL(text string) (*url.URL, error) {
+	u, err := parseURL(text)
+	if err == nil && (u.Path == "" || u.Path[len(u.Path)-1] == '/') {
+		err = fmt.Errorf("%q %w: its path is that of the retrieval, without a slash at the end", u.Redacted(), ErrURL)
+	}
+	return u, err
+}
+
+// parseURL parses the address of a server.
+func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
@@ -35,8 +44,6 @@ func ParseURL(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("%q %w: it must have no user name and no password", u.Redacted(), ErrURL)
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		return nil, fmt.Errorf("%q %w: it must have no parameters", u.Redacted(), ErrURL)
-	case u.Path == "" || u.Path == "/" || u.Path[len(u.Path)-1] == '/':
-		return nil, fmt.Errorf("%q %w: its path is that of the retrieval, without a slash at the end", u.Redacted(), ErrURL)
 	}
 	return u, nil
 }
@@ -66,7 +73,7 @@ func ParseJSON(text string) (Address, error) {
 		a.Key = int(n)
 	}
 	var err error
-	if a.URL, err = ParseURL(strings.TrimRight(rest, "/")); err != nil {
+	if a.URL, err = parseURL(strings.TrimRight(rest, "/")); err != nil {
 		return Address{}, fmt.Errorf("%w: %w", errJSON, err)
 	}
 	return a, nil

@@ -11,7 +11,8 @@ import (
 func TestJSONAddresses(t *testing.T) {
 	for text, want := range map[string]string{
 		"json:http://archive:9812/archive-access/api/1.0;key=7": "http://archive:9812/archive-access/api/1.0 7",
-		"json:https://archive/api/":                             "https://archive/api 1",
+		"json:http://archive/":      "http://archive 1",
+		"json:https://archive/api/": "https://archive/api 1",
 	} {
 		if a, err := ParseJSON(text); err != nil || !a.JSON || a.URL.String()+" "+string(rune('0'+a.Key)) != want {
 			t.Errorf("%q: %+v, %v", text, a, err)

@@ -142,10 +142,12 @@ func TestFaults(t *testing.T) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(whole)+100))
 			flush(w, whole)
 		}, "answer", "unexpected EOF"},
-		"always 503":   {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, "status", "later"},
-		"500":          {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) }, "status", "broken"},
-		"a page":       {Config{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>\n<body>\n") }, "answer", ""},
-		"a login page": {Config{}, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://other.invalid/login", http.StatusFound) }, "answer", "another host"},
+		"always 503": {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, "status", "later"},
+		"500":        {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) }, "status", "broken"},
+		"a page":     {Config{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>\n<body>\n") }, "answer", ""},
+		"a login page": {Config{}, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://other.invalid/login", http.StatusFound)
+		}, "answer", "another host"},
 		"a redirect without end": {Config{}, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.String()+"&x=1", http.StatusFound)
 		}, "answer", "more than 3 times"},

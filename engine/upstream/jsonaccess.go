@@ -90,7 +90,7 @@ func (a *JSONAccess) read(ctx context.Context, cancel context.CancelCauseFunc, c
 		return err
 	}
 	defer resp.Body.Close()
-	items := newItems(in)
+	items := newItems(in, maxItem)
 	for !c.done {
 		it, err := items.next()
 		if errors.Is(err, io.EOF) {
@@ -176,7 +176,7 @@ func (a *JSONAccess) describe(ctx context.Context, cancel context.CancelCauseFun
 		return nil, err
 	}
 	defer resp.Body.Close()
-	items, n := newItems(in), 0
+	items, n := newItems(in, maxItem), 0
 	for {
 		it, err := items.next()
 		switch {

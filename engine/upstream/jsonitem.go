@@ -25,24 +25,25 @@ type items struct {
 	begun bool
 }
 
-// bounded reads at most left bytes.
+// bounded reads at most left bytes, of max at the beginning of an item.
 type bounded struct {
 	io.Reader
-	left int
+	left, max int
 }
 
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("an item has more than %d MiB", maxItem>>20)
+		return 0, fmt.Errorf("an item has more than %d bytes", b.max)
 	}
 	n, err := b.Reader.Read(p[:min(len(p), b.left)])
 	b.left -= n
 	return n, err
 }
 
-func newItems(in io.Reader) *items {
-	i := &items{in: bounded{in, maxItem}}
+// newItems returns a reader of items of at most some bytes.
+func newItems(in io.Reader, most int) *items {
+	i := &items{in: bounded{in, most, most}}
 	i.d = json.NewDecoder(&i.in)
 	return i
 }
@@ -79,7 +80,7 @@ func (i *items) next() (*item, error) {
 		}
 		i.begun = true
 	}
-	i.in.left = maxItem
+	i.in.left = i.in.max
 	if !i.d.More() {
 		if _, err := i.d.Token(); err != nil {
 			return nil, fmt.Errorf("the end of the list is missing: %w", notEOF(err))
@@ -113,7 +114,7 @@ func (it *item) sample() (s sample.Sample, typ sample.Type, err error) {
 	}
 	status, _ := sample.ParseStatus(it.Status)
 	s = sample.Sample{Time: *it.Time, Tag: sample.MakeTag(severity, status)}
-	typ, err = it.value(&s)
+	typ, err = it.value(&s, maxValue)
 	if err != nil {
 		err = it.wrong("%w", err)
 	}
@@ -130,8 +131,8 @@ const statistics = "minMaxDouble"
 // maxValue is the maximum size of an array in bytes, as in files of an Appliance.
 const maxValue = 16 << 20
 
-// value sets the value of a sample: that of a scalar if there is one element, or else an array.
-func (it *item) value(s *sample.Sample) (sample.Type, error) {
+// value sets the value of a sample: that of a scalar if there is one element, or else an array of at most some bytes.
+func (it *item) value(s *sample.Sample, most int) (sample.Type, error) {
 	parse := map[string]element{
 		"double": {sample.Float64, doubleWord}, "long": {sample.Int64, longWord}, "enum": {sample.Enum, enumWord}, "string": {typ: sample.String},
 	}[it.Type]
@@ -159,8 +160,8 @@ func (it *item) value(s *sample.Sample) (sample.Type, error) {
 		if n == 0 {
 			first.Word, first.Bytes = s.Word, s.Bytes
 		}
-		if len(s.Bytes) > maxValue {
-			return sample.Unknown, fmt.Errorf("the value has more than %d MiB", maxValue>>20)
+		if len(s.Bytes) > most {
+			return sample.Unknown, fmt.Errorf("the value has more than %d bytes", most)
 		}
 	}
 	if n != 1 {

@@ -71,7 +71,7 @@ func TestArchiversAreValidated(t *testing.T) {
 		{"main", external + ", retrieval: {readThrough: 'http://appliance:17668/retrieval'}", ""},
 		{"main", embedded + ", retrieval: {readThrough: 'https://[fd00::1]:17668'}", ""},
 		{"main", external + ", retrieval: {readThrough: 'json:http://archive:9812/archive-access/api/1.0;key=2'}", ""},
-		{"main", external + ", retrieval: {readThrough: 'ftp://appliance'}", "spec.retrieval.readThrough: Invalid value: readThrough must be the address of an archive"},
+		{"main", external + ", retrieval: {readThrough: 'ftp://appliance'}", "readThrough must be the address of an archive without user name and parameters"},
 		{"main", external + ", retrieval: {readThrough: 'http://appliance/retrieval;key=1'}", "readThrough must be the address"},
 		{"main", external + ", retrieval: {readThrough: 'json:http://archive/api?key=1'}", "readThrough must be the address"},
 		{"main", external + ", retrieval: {readThrough: 'json:http://ann:secret@archive/api'}", "readThrough must be the address"},
