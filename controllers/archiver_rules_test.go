@@ -63,6 +63,10 @@ var _ = Describe("The API server", func() {
 		Entry("no choice in networkPolicy", goodArchiver, "spec.networkPolicy", `{"readers":{}}`, "spec.networkPolicy.readers"),
 		Entry("an address in networkPolicy", goodArchiver, "spec.networkPolicy", `{"readers":{"cidrs":["10.1.2.3"]}}`, "cidr must be a network such as 10.1.0.0/16"),
 		Entry("a name that no namespace has", goodArchiver, "spec.networkPolicy", `{"metrics":{"namespaces":["Monitoring"]}}`, "spec.networkPolicy.metrics.namespaces[0]"),
+		Entry("an older archive without http", goodArchiver, "spec.retrieval.readThrough", `"appliance:17668"`, "readThrough must be the address of an archive"),
+		Entry("an older archive with a password", goodArchiver, "spec.retrieval.readThrough", `"http://a:b@appliance/retrieval"`, "readThrough must be the address of an archive"),
+		Entry("an older archive with a parameter", goodArchiver, "spec.retrieval.readThrough", `"http://appliance/retrieval?x=1"`, "readThrough must be the address of an archive"),
+		Entry("an older archive with a wrong key", goodArchiver, "spec.retrieval.readThrough", `"json:http://archive/archive-access/api/1.0;key=a"`, "readThrough must be the address of an archive"),
 		Entry("a negative spool", goodArchiver, "spec.engines.spoolSize", `-1`, "spoolSize must be 0 or at least 64Mi"),
 	)
 

@@ -202,6 +202,16 @@ type RetrievalSpec struct {
 
 	PodSpec `json:",inline"`
 
+	// readThrough is the address of an older archive, which answers for times before this archive began to
+	// capture a PV. For an Archiver Appliance or a Varve it is the address of its retrieval, such as
+	// http://appliance:17668/retrieval. For a server of the JSON archive access protocol it is the URL that
+	// Phoebus uses, such as json:http://archive:9812/archive-access/api/1.0;key=1.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^/?#@; ]+(/[^?#; ]*)?|json:https?://[^/?#@; ]+(/[^?#; ]*)?(;key=[0-9]{1,9})?)$')",message="readThrough must be the address of an archive without user name and parameters, such as http://appliance:17668/retrieval or json:http://archive:9812/archive-access/api/1.0;key=1"
+	ReadThrough string `json:"readThrough,omitempty"`
+
 	// service is the Service that clients use.
 	// +optional
 	Service RetrievalService `json:"service,omitempty,omitzero"`

@@ -140,7 +140,7 @@ func (o *compareOptions) archives(cmd *cobra.Command) (here, there *upstream.App
 	if err != nil {
 		return nil, nil, fmt.Errorf("--with: %q %w; write it like http://appliance:17668/retrieval", o.with, err)
 	}
-	here, there = &upstream.Appliance{Authorize: o.authorize}, &upstream.Appliance{}
+	here, there = &upstream.Appliance{Server: upstream.Server{Authorize: o.authorize}}, &upstream.Appliance{}
 	for _, a := range []struct {
 		archive    *upstream.Appliance
 		base, flag string

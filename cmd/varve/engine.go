@@ -33,6 +33,7 @@ type engineOptions struct {
 	internal, metrics   string
 	retrieval           bool
 	access              accessOptions
+	through             throughOptions
 	drainTimeout        time.Duration
 	log                 *slog.Logger
 }
@@ -84,6 +85,7 @@ On SIGTERM the engine hands its shards over to other engines before it exits.`,
 	o.access.add(f)
 	f.StringVar(&o.state, "state", "", "directory that keeps the assignment across restarts of the container (default: none)")
 	f.BoolVar(&o.retrieval, "retrieval", false, "also serve the read APIs")
+	o.through.add(f)
 	addDuration(f, &o.drainTimeout, "drain-timeout", 270*time.Second, "maximum time to hand over shards after SIGTERM")
 	o.pipelineOptions.add(f)
 	logs.add(cmd)
@@ -106,7 +108,7 @@ func (o *engineOptions) check() error {
 	return o.pipelineOptions.check()
 }
 
-// checkAccess checks the flags that decide who may read. The operator and other pods send no
+// checkAccess checks the flags about reading. The operator and other pods send no
 // credentials, so /internal needs another port than the readers.
 func (o *engineOptions) checkAccess() error {
 	switch {
@@ -114,6 +116,8 @@ func (o *engineOptions) checkAccess() error {
 		return errAuditAlone
 	case o.access.file != "" && !o.retrieval:
 		return errors.New("--access: it needs --retrieval, because an engine without it serves no read APIs")
+	case o.through.url != "" && !o.retrieval:
+		return errors.New("--read-through: it needs --retrieval, because an engine without it serves no read APIs")
 	case o.access.file != "" && o.internal == "":
 		return errors.New("--access: it needs --internal-listen, because the operator sends no credentials to /internal")
 	}
@@ -180,9 +184,13 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 	if err := p.serveInternal(cfg, internal); err != nil {
 		return err
 	}
+	var older *older
 	if p.opts.retrieval {
 		captured := func() iter.Seq[string] { return p.engine.Capture().Names() }
 		cfg.Reader = newReader(p.store, p.engine, p.engine.Shards(), captured, p.opts.clock)
+		if older, err = p.opts.through.open(cfg.Reader, reg, restricted()); err != nil {
+			return err
+		}
 		cfg.Channels, cfg.Reads, cfg.Policies = p.engine, readsBesideCapturing, p.policies.Current
 		started := time.Now()
 		cfg.Overview = overview.Sources{
@@ -193,7 +201,7 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 			return err
 		}
 	}
-	p.handler, err = serve.New(cfg)
+	p.handler, err = older.handler(cfg)
 	return err
 }
 

@@ -26,6 +26,7 @@ type retrievalOptions struct {
 	metrics    string
 	enginePort int
 	access     accessOptions
+	through    throughOptions
 	storage    storageOptions
 	log        *slog.Logger
 }
@@ -68,6 +69,7 @@ knows; before it knows the ArchivePolicies, it serves nothing.`,
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
 	addMetricsListen(f, &o.metrics)
 	o.access.add(f)
+	o.through.add(f)
 	f.IntVar(&o.enginePort, "engine-port", 17665, "port of the engines for the paths below /internal")
 	o.storage.addCassandra(f)
 	logs.add(cmd)
@@ -137,8 +139,13 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Now: p.clock.Now, Log: o.log,
 	})
 	p.groups, p.policies = groups.New(api, o.namespace, o.archiver), policies.New(api, o.namespace, o.archiver, "", o.log)
+	reader := newReader(p.store, p.routing, o.shards, p.routing.Names, p.clock)
+	older, err := o.through.open(reader, reg, restricted())
+	if err != nil {
+		return nil, err
+	}
 	cfg := &serve.Config{
-		Reader:   newReader(p.store, p.routing, o.shards, p.routing.Names, p.clock),
+		Reader:   reader,
 		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),
 		Overview: overview.Sources{Engines: p.routing.Fleet, Groups: p.groups.All, Group: p.groups.One, Check: p.groups.Check},
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
@@ -150,7 +157,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	if err = p.bindMetrics(o.metrics, cfg); err != nil {
 		return nil, err
 	}
-	p.handler, err = serve.New(cfg)
+	p.handler, err = older.handler(cfg)
 	return p, err
 }
 

@@ -50,6 +50,7 @@ type standaloneOptions struct {
 	pprof        string
 	provider     providerFlag
 	access       accessOptions
+	through      throughOptions
 	log          *slog.Logger
 }
 
@@ -87,6 +88,7 @@ The usual environment variables configure Channel Access and pvAccess:
 	f.StringVarP(&o.file, "file", "f", "", "file or directory with ArchiveGroups (required)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server; other than loopback only with --access")
 	o.access.add(f)
+	o.through.add(f)
 	f.Var(&o.provider, "provider", "default protocol of channels: CA or PVA")
 	f.StringVar(&o.pprof, "pprof", "", "address of a server for Go profiles, such as 127.0.0.1:6060 (default: none)")
 	o.pipelineOptions.add(f)
@@ -182,13 +184,17 @@ func (s *server) warnings() []string { return append(s.files.Warnings(), s.Captu
 func (s *server) serve(reg *prometheus.Registry) (err error) {
 	captured := func() iter.Seq[string] { return s.Capture().Names() }
 	s.reader = newReader(s.store, s.Engine, s.Shards(), captured, s.opts.clock)
+	older, err := s.opts.through.open(s.reader, reg, nil)
+	if err != nil {
+		return err
+	}
 	cfg := &serve.Config{
 		Reader: s.reader, Channels: s.Engine, Reads: readsBesideCapturing,
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: func() error { return nil }, Warnings: s.warnings, Overview: s.overview(), Version: version(), Now: time.Now, Log: s.opts.log,
 	}
 	s.gate.configure(cfg)
-	s.handler, err = serve.New(cfg)
+	s.handler, err = older.handler(cfg)
 	return err
 }
 

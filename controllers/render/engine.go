@@ -85,6 +85,7 @@ func engineArgs(a *v1alpha1.Archiver, res corev1.ResourceRequirements) []string 
 	args = append(args, logArgs(a)...)
 	if Embedded(a) {
 		args = append(args, "--retrieval", fmt.Sprintf("--internal-listen=:%d", InternalPort(a)))
+		args = append(args, throughArgs(a)...)
 	}
 	return args
 }

@@ -29,6 +29,7 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 			fmt.Sprintf("--listen=:%d", Port),
 			fmt.Sprintf("--metrics-listen=:%d", MetricsPort)).
 		WithArgs(logArgs(a)...).
+		WithArgs(throughArgs(a)...).
 		WithArgs(flags...).
 		WithEnv(podEnv()...).
 		WithResources(requirements(res))
@@ -51,4 +52,12 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 		replicas = *settings.Replicas
 	}
 	return deployment(a, v1alpha1.ComponentRetrieval, replicas, rolling(0), template)
+}
+
+// throughArgs names the older archive.
+func throughArgs(a *v1alpha1.Archiver) []string {
+	if a.Spec.Retrieval.ReadThrough == "" {
+		return nil
+	}
+	return []string{"--read-through=" + a.Spec.Retrieval.ReadThrough}
 }

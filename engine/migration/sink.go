@@ -10,10 +10,6 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// marksWriter is the writer of all imported marks. Marks of equal times and kinds from equal writers
-// are one mark, so an import that is repeated adds none.
-var marksWriter = store.WriterID{'i', 'm', 'p', 'o', 'r', 't', 0x40, 0, 0x80}
-
 // read reads the PV from the source.
 func (o *one) read(ctx context.Context, src Source) error {
 	if err := src.Read(ctx, o.name, o.opts.Since, o.opts.Until, o); err != nil {
@@ -65,7 +61,7 @@ func cut(run *sample.Run, from, until int64) *sample.Run {
 // Mark implements Sink. Marks outside of the times to import are left out.
 func (o *one) Mark(m sample.Mark) {
 	if m.Time >= o.opts.Since && m.Time < o.opts.Until {
-		o.marks = append(o.marks, store.PVMark{PV: o.name, Writer: marksWriter, Mark: m})
+		o.marks = append(o.marks, store.PVMark{PV: o.name, Writer: store.Imported, Mark: m})
 	}
 }
 

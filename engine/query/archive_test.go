@@ -54,6 +54,7 @@ type archive struct {
 	claim map[store.WriterID]*store.Claim
 	ready []store.Block // not written yet, because each write waits for the disk
 	now   int64         // 0: the current time
+	older *Through      // nil: none
 }
 
 func newArchive(t testing.TB, seed uint64) *archive {
@@ -133,7 +134,7 @@ func (a *archive) block(w store.WriterID, b store.Bucket, samples ...typed) {
 func (a *archive) reader() *Reader {
 	a.check(a.store.PutBlocks(a.t.Context(), a.ready...))
 	a.ready = nil
-	r := &Reader{Store: a.store, Recent: a, Shards: testShards}
+	r := &Reader{Store: a.store, Recent: a, Shards: testShards, Through: a.older}
 	if a.now != 0 {
 		r.Now = func() int64 { return a.now }
 	}

@@ -42,6 +42,8 @@ type Bins struct {
 	// Stored is true if the PV has stored rollups from which these bins can be computed.
 	// Otherwise the bins are computed from samples.
 	Stored bool
+	// Outside is true if some bins are computed from samples of the other archive: see Through.
+	Outside bool
 	// All yields the bins in order of time. A bin begins at a multiple of the width, counted
 	// from 1970. The first and the last bin may extend beyond the range. Bins are wider than
 	// Width only where samples have expired and no level of rollups is fine enough. If the range
@@ -73,10 +75,10 @@ func (r *Reader) Bins(ctx context.Context, pv string, from, to int64, points int
 	b.first, b.end = rollup.Floor(from, b.width), rollup.Floor(to, b.width)+b.width
 	b.join.empty, b.join.lead = opts.Empty, opts.First
 	b.p.leaveOut(opts.Lost)
-	if err := b.collectUnsealed(ctx, r); err != nil {
+	if err := b.findSeam(ctx, r, opts.Lost, b.collectUnsealed(ctx, r)); err != nil {
 		return nil, err
 	}
-	return &Bins{CompleteUntil: b.p.completeUntil, Width: b.width, Stored: len(b.levels) > 0, All: b.all(ctx)}, nil
+	return &Bins{CompleteUntil: b.p.completeUntil, Width: b.width, Stored: len(b.levels) > 0, Outside: b.seam > b.first, All: b.all(ctx)}, nil
 }
 
 // Count is the number of samples in a range.
@@ -94,6 +96,14 @@ type Count struct {
 // Options.
 func (r *Reader) Count(ctx context.Context, pv string, from, to int64, lost *Losses) (Count, error) {
 	from, to = max(from, Earliest), min(to, Latest)
+	if r.Through != nil {
+		return r.countThrough(ctx, pv, from, to, lost)
+	}
+	return r.countOwn(ctx, pv, from, to, lost)
+}
+
+// countOwn is Count without the other archive.
+func (r *Reader) countOwn(ctx context.Context, pv string, from, to int64, lost *Losses) (Count, error) {
 	b, err := r.binning(ctx, pv, max(1, (to-from)/countBins), false)
 	if err != nil || len(b.levels) == 0 {
 		return Count{}, err
@@ -190,6 +200,10 @@ type binning struct {
 	whole    int64 // raw samples are complete from this time on
 	earliest int64 // there are no stored samples or bins before this time
 	join     joiner
+	// seam is the time before which the other archive has samples, too: see Reader.seam. If it is after
+	// first, joined reads the samples of both archives.
+	seam   int64
+	joined func(ctx context.Context, from, to int64) (*Samples, error)
 }
 
 // chooseLevels chooses the width and the levels, given the levels of the PV and the requested
@@ -216,6 +230,9 @@ func (b *binning) run(ctx context.Context) error {
 	b.whole, b.earliest = scan.WholeSince(b.p.starts, b.p.Now), Latest
 	for _, s := range b.p.starts {
 		b.earliest = min(b.earliest, s.Start())
+	}
+	if b.seam > b.first {
+		return b.runJoined(ctx)
 	}
 	if err := b.findHeldValue(ctx); err != nil {
 		return err

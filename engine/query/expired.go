@@ -13,7 +13,7 @@ const expiring = int64(time.Minute)
 
 // ExpiredUntil returns the time, in ns since 1970, before which raw samples of a PV have expired, so
 // that only its rollups summarize them. It returns Earliest if the PV has no rollups, or if nothing has
-// expired.
+// expired. Samples from before Seam are in the other archive, and have not expired.
 func (r *Reader) ExpiredUntil(ctx context.Context, pv string) (int64, error) {
 	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
 	if err != nil || len(ch.Levels) == 0 {
@@ -22,8 +22,17 @@ func (r *Reader) ExpiredUntil(ctx context.Context, pv string) (int64, error) {
 	until := scan.WholeSince(ch.Starts, r.now()+expiring)
 	for _, s := range ch.Starts {
 		if s.Start() < until {
-			return until, nil
+			return r.expiredAfterSeam(ctx, pv, until)
 		}
 	}
 	return Earliest, nil
+}
+
+// expiredAfterSeam returns until, or Earliest if the other archive has the samples from before that time.
+func (r *Reader) expiredAfterSeam(ctx context.Context, pv string, until int64) (int64, error) {
+	seam, err := r.Seam(ctx, pv)
+	if err != nil || seam >= until {
+		return Earliest, err
+	}
+	return until, nil
 }

@@ -33,6 +33,11 @@ func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit in
 			found.add(ch.PV)
 		}
 	}
+	if r.Through != nil {
+		if err := r.addOutside(ctx, &found, match); err != nil {
+			return nil, err
+		}
+	}
 	return found.sorted(), nil
 }
 
@@ -74,7 +79,12 @@ func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {
 	if r.Recent != nil && r.Recent.Recent(ctx, RecentRequest{PV: pv, From: Latest, To: Latest}).Known {
 		return true, nil
 	}
-	return isMarked(ctx, r.Store, pv)
+	marked, err := isMarked(ctx, r.Store, pv)
+	if marked || err != nil {
+		return marked, err
+	}
+	outside, err := r.outside(ctx, pv)
+	return outside.Known, err
 }
 
 // isMarked reports whether the store has a mark of a PV, such as one that it was never found.
@@ -86,19 +96,35 @@ func isMarked(ctx context.Context, st store.Store, pv string) (bool, error) {
 }
 
 // Type returns the latest type of a PV's samples in the directory, or Unknown if the
-// directory has none.
+// directory has none, and no other archive has one.
 func (r *Reader) Type(ctx context.Context, pv string) (sample.Type, error) {
 	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
-	if err != nil || len(ch.Types) == 0 {
+	if err != nil {
 		return sample.Unknown, err
+	}
+	if len(ch.Types) == 0 {
+		outside, err := r.outside(ctx, pv)
+		return outside.Type, err
 	}
 	return ch.Types[len(ch.Types)-1], nil
 }
 
-// Types returns the types that a PV's samples have had, as far as the directory has them.
+// Types returns the types that a PV's samples have had, as far as the directory has them, and the
+// latest type in another archive.
 func (r *Reader) Types(ctx context.Context, pv string) ([]sample.Type, error) {
 	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
-	return slices.Clone(ch.Types), err
+	types := slices.Clone(ch.Types)
+	if err != nil {
+		return types, err
+	}
+	outside, err := r.outside(ctx, pv)
+	if err != nil && len(types) > 0 {
+		return types, nil // a read that needs the other archive fails by itself
+	}
+	if outside.Type.Valid() && !slices.Contains(types, outside.Type) {
+		types = append([]sample.Type{outside.Type}, types...)
+	}
+	return types, err
 }
 
 // Levels returns the levels of rollups that a PV has, or had.
@@ -112,7 +138,18 @@ func (r *Reader) Levels(ctx context.Context, pv string) ([]store.Level, error) {
 // no metadata of the PV.
 func (r *Reader) Metadata(ctx context.Context, pv string, at int64) (sample.Metadata, bool, error) {
 	m, found, err := r.Store.MetadataAt(ctx, pvname.Canonical(pv), at)
-	return m.Metadata, found, err
+	if found || err != nil || r.Through == nil {
+		return m.Metadata, found, err
+	}
+	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
+	if err != nil || len(ch.Types) > 0 {
+		return sample.Metadata{}, false, err
+	}
+	outside, err := r.outside(ctx, pv)
+	if outside.Metadata != nil {
+		return *outside.Metadata, true, err
+	}
+	return sample.Metadata{}, false, err
 }
 
 // MetadataHistory yields the metadata of a PV over a range in ns since 1970, by time. It first

@@ -111,6 +111,9 @@ type Reader struct {
 	// Visible reports whether the sender of a request may know a PV, given its canonical name. It
 	// may be nil, which means every PV. Store and Recent must hide the same PVs: see Sees.
 	Visible func(ctx context.Context, pv string) bool
+	// Through is another archive, which has the samples from before this archive captured them. It
+	// may be nil.
+	Through *Through
 	// Shards is the number of shards of the archive.
 	Shards int
 	// Now returns the current time in ns since 1970, by the clocks of the store. It decides whether a
@@ -154,6 +157,14 @@ type Samples struct {
 // a damaged block may have held it.
 // For a PV that was never captured, Read returns ErrUnknownPV.
 func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Options) (*Samples, error) {
+	if r.Through != nil {
+		return r.readThrough(ctx, pv, from, to, opts)
+	}
+	return r.readOwn(ctx, pv, from, to, opts)
+}
+
+// readOwn is Read without the other archive.
+func (r *Reader) readOwn(ctx context.Context, pv string, from, to int64, opts Options) (*Samples, error) {
 	p := newPlan(r.Store, pvname.Canonical(pv), r.now())
 	p.From, p.To, p.Inside = max(from, Earliest), min(to, Latest), opts.Inside
 	p.since, p.Reuse = p.From, opts.reuse

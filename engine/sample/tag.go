@@ -1,6 +1,11 @@
 package sample
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Severity is the EPICS alarm severity.
 type Severity uint8
@@ -60,6 +65,17 @@ func (t Tag) SameAlarm(u Tag) bool { return (t^u)&0xfffff == 0 }
 var statusNames = [...]string{
 	"NO_ALARM", "READ", "WRITE", "HIHI", "HIGH", "LOLO", "LOW", "STATE", "COS", "COMM", "TIMEOUT",
 	"HWLIMIT", "CALC", "SCAN", "LINK", "SOFT", "BAD_SUB", "UDF", "DISABLE", "SIMM", "READ_ACCESS", "WRITE_ACCESS",
+}
+
+// ParseStatus returns the alarm status with a name that StatusName returns. It returns false for other names.
+func ParseStatus(name string) (uint16, bool) {
+	if i := slices.Index(statusNames[:], name); i >= 0 {
+		return uint16(i), true
+	}
+	number, found := strings.CutPrefix(name, "status(")
+	number, closed := strings.CutSuffix(number, ")")
+	n, err := strconv.ParseUint(number, 10, 16)
+	return uint16(n), found && closed && err == nil
 }
 
 // StatusName returns the EPICS name of the alarm status, or its number.

@@ -97,10 +97,15 @@ func newRigWith(t *testing.T, st store.Store, recent query.Recent) *rig {
 		t.Fatal(err)
 	}
 	r.handler = h
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	r.url = srv.URL
+	r.listen()
 	return r
+}
+
+// listen starts the server of the handler.
+func (r *rig) listen() {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { r.handler.ServeHTTP(w, q) }))
+	r.t.Cleanup(srv.Close)
+	r.url = srv.URL
 }
 
 func (r *rig) check(err error) {

@@ -21,6 +21,10 @@ func NewWriter() (w WriterID) {
 	return w
 }
 
+// Imported is the writer of the marks of all imports. Marks of equal times and kinds from equal writers
+// are one mark, so an import that is repeated adds none.
+var Imported = WriterID{'i', 'm', 'p', 'o', 'r', 't', 0x40, 0, 0x80}
+
 // String returns the 32 hexadecimal digits.
 func (w WriterID) String() string { return hex.EncodeToString(w[:]) }
 

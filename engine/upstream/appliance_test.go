@@ -41,7 +41,7 @@ func serve(t *testing.T, h http.HandlerFunc) *Appliance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Appliance{Base: base, Client: srv.Client()}
+	return &Appliance{Server{Base: base, Client: srv.Client()}}
 }
 
 // read reads the seconds 2 to 5 of A:B.
@@ -133,7 +133,7 @@ func TestSilenceEnds(t *testing.T) {
 			<-r.Context().Done()
 		})
 		a.Idle = 20 * time.Millisecond
-		if got, err := read(t, a); !errors.Is(err, errSilent) {
+		if got, err := read(t, a); !errors.Is(err, ErrSilent) {
 			t.Errorf("after %q: read %q, %v", begin, got, err)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// errSilent means that a server has sent nothing for too long.
-var errSilent = errors.New("the server sent nothing")
+// ErrSilent means that a server has sent nothing for too long.
+var ErrSilent = errors.New("the server sent nothing")
 
 // body reads an answer within bounds: of its size, and of the time that each read waits.
 type body struct {
@@ -30,7 +30,7 @@ func newBody(in io.Reader, cancel context.CancelCauseFunc, idle time.Duration, b
 }
 
 // expire ends the request, which makes the waiting read return.
-func (b *body) expire() { b.cancel(fmt.Errorf("%w for %v", errSilent, b.idle)) }
+func (b *body) expire() { b.cancel(fmt.Errorf("%w for %v", ErrSilent, b.idle)) }
 
 // Read implements io.Reader. The time between two reads does not count: the consumer may be slow.
 func (b *body) Read(p []byte) (int, error) {

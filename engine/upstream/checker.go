@@ -25,16 +25,19 @@ const (
 type checker struct {
 	pv       string
 	from, to int64
-	yield    func(*sample.Run) bool
+	// lead also yields the last sample before from, first.
+	lead  bool
+	yield func(*sample.Run) bool
 
-	run   sample.Run   // as read
-	out   sample.Run   // to yield
-	equal []sample.Run // the samples with the time last
-	size  int          // of their strings and arrays, in bytes
-	last  int64
-	begun bool // there was a sample
-	done  bool // all samples that follow are after the range
-	bad   error
+	before sample.Run   // the last sample before from, until it is yielded
+	run    sample.Run   // as read
+	out    sample.Run   // to yield
+	equal  []sample.Run // the samples with the time last
+	size   int          // of their strings and arrays, in bytes
+	last   int64
+	begun  bool // there was a sample
+	done   bool // all samples that follow are after the range
+	bad    error
 }
 
 // read reads an answer to its end, or to the end of the range.
@@ -71,11 +74,16 @@ func (c *checker) read(in io.Reader) error {
 
 // header checks what the header of a chunk says.
 func (c *checker) header(h *pbfile.Header) error {
-	switch {
-	case pvname.Canonical(h.PV) != pvname.Canonical(c.pv):
-		return fmt.Errorf("the server sent samples of another PV, %.100q", h.PV)
-	case h.Type == sample.Unknown:
+	if h.Type == sample.Unknown {
 		return fmt.Errorf("samples of payload type %d are not supported", h.Payload)
+	}
+	return c.named(h)
+}
+
+// named checks the name in a header.
+func (c *checker) named(h *pbfile.Header) error {
+	if pvname.Canonical(h.PV) != pvname.Canonical(c.pv) {
+		return fmt.Errorf("the server sent samples of another PV, %.100q", h.PV)
 	}
 	return nil
 }
@@ -112,13 +120,33 @@ func (c *checker) pass() error {
 		if err != nil {
 			return err
 		}
-		if !known && at >= c.from {
+		switch {
+		case known:
+		case at >= c.from:
 			c.out.AppendRange(&c.run, i, i+1)
+		case c.lead:
+			c.before.Reset(c.run.Type)
+			c.before.AppendRange(&c.run, i, i+1)
 		}
 	}
-	if c.out.Len() > 0 && !c.yield(&c.out) {
+	if c.out.Len() == 0 {
+		return nil
+	}
+	if err := c.flushLead(); err != nil {
+		return err
+	}
+	if !c.yield(&c.out) {
 		return errStopped
 	}
+	return nil
+}
+
+// flushLead yields the last sample before the range, unless it was yielded before, or is not wanted.
+func (c *checker) flushLead() error {
+	if c.before.Len() > 0 && !c.yield(&c.before) {
+		return errStopped
+	}
+	c.before.Reset(sample.Unknown)
 	return nil
 }
 

@@ -51,7 +51,7 @@ func TestOperatorRefusesAddresses(t *testing.T) {
 		c.Close()
 	}
 	for _, ip := range []string{"10.1.2.3", "192.0.2.7", "fd00::1", "10.96.0.2"} {
-		if err := allowed.check(netip.MustParseAddr(ip)); err != nil {
+		if err := allowed.Check(netip.MustParseAddr(ip)); err != nil {
 			t.Errorf("%s is refused: %v", ip, err)
 		}
 	}

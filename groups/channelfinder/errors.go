@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+
+	"varve.dev/varve/engine/destination"
 )
 
 // Errors become conditions of ArchiveGroups, which their authors may read. Authors choose the URL, so
@@ -38,7 +40,7 @@ func (c *Client) cause(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	if refused, ok := errors.AsType[*refusedError](err); ok {
+	if refused, ok := errors.AsType[*destination.RefusedError](err); ok {
 		return refused
 	}
 	if wrong, ok := errors.AsType[*answerError](err); ok {

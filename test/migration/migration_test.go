@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -69,15 +70,23 @@ func stored(t *testing.T, dir string, pvs account) account {
 	}
 	defer st.Close()
 	r := &query.Reader{Store: st, Shards: 64}
-	out := account{}
-	for pv := range pvs {
+	return digests(t, pvs, func(pv string) iter.Seq2[*sample.Run, error] {
 		read, err := r.Read(t.Context(), pv, query.Earliest, query.Latest, query.Options{})
 		if err != nil {
 			t.Fatalf("reading %s: %v", pv, err)
 		}
+		return read.All
+	})
+}
+
+// digests returns the account of the samples that a function reads.
+func digests(t *testing.T, pvs account, read func(pv string) iter.Seq2[*sample.Run, error]) account {
+	t.Helper()
+	out := account{}
+	for pv := range pvs {
 		hashes := map[string]hash.Hash{}
 		out[pv] = map[string]digest{}
-		for run, err := range read.All {
+		for run, err := range read(pv) {
 			if err != nil {
 				t.Fatalf("reading %s: %v", pv, err)
 			}

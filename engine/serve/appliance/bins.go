@@ -25,14 +25,28 @@ type reduced struct {
 // apply computes the result of a post-processor from rollups where samples have expired, or where
 // there are very many. Otherwise runs is nil, and the post-processor works on samples.
 func (h *Handler) apply(ctx context.Context, pv string, op *postprocess.Func, r timeRange, lost *query.Losses) (out reduced, err error) {
-	until, err := h.Reader.ExpiredUntil(ctx, pv)
+	gone, err := h.expiredIn(ctx, pv, r)
 	if err != nil {
 		return out, failed(pv, err)
 	}
-	if out, err = h.applyToExpired(ctx, pv, op, r, until, lost); err != nil || out.runs != nil {
-		return out, err
+	expired := gone.from < gone.to
+	if expired {
+		if out, err = h.applyToExpired(ctx, pv, op, r, gone, lost); err != nil || out.runs != nil {
+			return out, err
+		}
 	}
-	return h.applyToBins(ctx, pv, op, r, until > r.from, lost)
+	return h.applyToBins(ctx, pv, op, r, expired, lost)
+}
+
+// expiredIn returns the part of a range whose samples have expired: not its end, and not what an older archive
+// has. The part is empty if from is not before to.
+func (h *Handler) expiredIn(ctx context.Context, pv string, r timeRange) (timeRange, error) {
+	until, err := h.Reader.ExpiredUntil(ctx, pv)
+	if err != nil || until <= r.from {
+		return timeRange{}, err
+	}
+	seam, err := h.Reader.Seam(ctx, pv)
+	return timeRange{max(r.from, seam), min(until, r.to+1)}, err
 }
 
 // applyToBins computes optimized and ncount from stored bins, if the range has many
@@ -50,7 +64,7 @@ func (h *Handler) applyToBins(ctx context.Context, pv string, op *postprocess.Fu
 		return out, nil
 	}
 	bins, err := h.Reader.Bins(ctx, pv, r.from, r.to, points, query.BinOptions{Empty: op.Fills(), Lost: lost})
-	if err != nil || !bins.Stored && !expired {
+	if err != nil || (!bins.Stored || bins.Outside) && !expired {
 		return out, failed(pv, err)
 	}
 	run, n, err := optimized(bins.All, expired)

@@ -30,30 +30,54 @@ var ofBin = map[string]func(b *rollup.Bin) []float64{
 	"stats":       func(b *rollup.Bin) []float64 { return []float64{b.Mean, b.Std, b.Min, b.Max, float64(b.Count)} },
 }
 
-// applyToExpired applies a post-processor to a range whose samples have expired before a time. Bins of
-// that part come from rollups, and the later bins from samples: no bin comes from both. Rollups whose
+// applyToExpired applies a post-processor to a range in which the samples of a part have expired: that part
+// reaches up to gone.to, and begins at gone.from, because an older archive has the samples from before.
+//
+//	r.from       begin      gone.from     gone.to     cut          r.to
+//	  │ samples    │      bins from rollups           │   samples    │
+//
+// Bins of the part come from rollups, and the others from samples: no bin comes from both. Rollups whose
 // width does not divide that of the bins cannot answer, and bins that they lack are left out. If rollups
 // cannot answer at all, runs is nil.
-func (h *Handler) applyToExpired(ctx context.Context, pv string, op *postprocess.Func, r timeRange, until int64, lost *query.Losses) (out reduced, err error) {
+func (h *Handler) applyToExpired(ctx context.Context, pv string, op *postprocess.Func, r, gone timeRange, lost *query.Losses) (out reduced, err error) {
 	name, width := op.Statistic()
-	if ofBin[name] == nil || until <= r.from {
+	if ofBin[name] == nil {
 		return out, nil
 	}
-	cut := rollup.Floor(until-1, width) + width
-	bins, err := h.Reader.Bins(ctx, pv, r.from, min(r.to, cut-1), 0, query.BinOptions{Width: width, Empty: op.Fills(), Lost: lost})
+	begin, cut := r.from, rollup.Floor(gone.to-1, width)+width
+	if gone.from > r.from {
+		begin = max(r.from, rollup.Floor(gone.from, width))
+	}
+	bins, err := h.Reader.Bins(ctx, pv, begin, min(r.to, cut-1), 0, query.BinOptions{Width: width, Empty: op.Fills(), Lost: lost})
 	if err != nil || !bins.Stored {
 		return out, failed(pv, err)
 	}
-	out = reduced{fromRollups(bins.All, name, width), bins.CompleteUntil}
-	if cut > r.to {
-		return out, nil
+	until := bins.CompleteUntil
+	parts := []iter.Seq2[*sample.Run, error]{fromRollups(bins.All, name, width)}
+	if r.from < begin {
+		first, err := h.applyBetween(ctx, pv, op, timeRange{r.from, begin - 1}, lost)
+		if err != nil {
+			return out, err
+		}
+		parts, until = append([]iter.Seq2[*sample.Run, error]{first.runs}, parts...), min(until, first.until)
 	}
-	read, err := h.Reader.Read(ctx, pv, cut, r.to, query.Options{Lost: lost})
+	if cut <= r.to {
+		rest, err := h.applyBetween(ctx, pv, op, timeRange{cut, r.to}, lost)
+		if err != nil {
+			return out, err
+		}
+		parts, until = append(parts, startingAt(rest.runs, cut)), min(until, rest.until)
+	}
+	return reduced{joined(parts), until}, nil
+}
+
+// applyBetween applies a post-processor to the samples of a range.
+func (h *Handler) applyBetween(ctx context.Context, pv string, op *postprocess.Func, r timeRange, lost *query.Losses) (reduced, error) {
+	read, err := h.Reader.Read(ctx, pv, r.from, r.to, query.Options{Lost: lost})
 	if err != nil {
-		return out, fmt.Errorf("reading %s: %w", pv, err)
+		return reduced{}, fmt.Errorf("reading %s: %w", pv, err)
 	}
-	rest := startingAt(op.Apply(read.All, cut, r.to), cut)
-	return reduced{joined([]iter.Seq2[*sample.Run, error]{out.runs, rest}), min(out.until, read.CompleteUntil)}, nil
+	return reduced{op.Apply(read.All, r.from, r.to), read.CompleteUntil}, nil
 }
 
 // fromRollups yields a statistic of each bin of the given width, at its middle.

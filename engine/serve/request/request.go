@@ -59,6 +59,9 @@ func Code(h http.Header, err error) int {
 			return http.StatusServiceUnavailable
 		}
 	}
+	if errors.Is(err, query.ErrUpstream) {
+		return http.StatusBadGateway
+	}
 	return http.StatusInternalServerError
 }
 
