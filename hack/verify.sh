@@ -43,7 +43,7 @@ hack/ui.sh check || report "the bundle of the web UI is out of date"
 git ls-files '*.md' '*.go' '*values.yaml' | grep -v charts/cass-operator/ | xargs "$(hack/tools.sh vale)" --output=line ||
   report "replace these words: docs/glossary.md has the terms"
 
-"$(hack/tools.sh actionlint)" -shellcheck= -pyflakes= .github/workflows/*.yml || report "mend the workflows"
+"$(hack/tools.sh actionlint)" -shellcheck= -pyflakes= .github/workflows/*.yml || report "correct the workflows"
 
 go mod verify >/dev/null || report "modules in the cache differ from go.sum: run 'go clean -modcache'"
 go mod tidy -diff || report "run 'go mod tidy'"

@@ -26,7 +26,7 @@ type Objects[T client.Object] struct {
 
 	mu     sync.RWMutex
 	synced bool
-	seen   time.Time // when the API server sent something last
+	seen   time.Time // when the API server last sent something
 	byName map[string]T
 }
 
@@ -66,7 +66,7 @@ func (o *Objects[T]) All() (byName map[string]T, synced bool) {
 	return maps.Clone(o.byName), o.synced
 }
 
-// Seen returns when the API server has sent a change, a list or a bookmark last. It sends a bookmark about every
+// Seen returns when the API server last sent a change, a list or a bookmark. It sends a bookmark about every
 // minute. The mirror has all changes before that time, except for those that were under way. Seen returns the zero
 // time before the first list.
 func (o *Objects[T]) Seen() time.Time {

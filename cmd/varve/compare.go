@@ -53,7 +53,7 @@ Exit codes: 0 the archives are equal, 1 they differ, 2 a PV could not be compare
 	f.StringVar(&o.pvs, "pvs", "", "compare the PVs in this file, too: a name in each line")
 	f.StringVar(&o.from, "from", "-1d", "start of the time range")
 	f.StringVar(&o.to, "to", "-1m", "end of the time range")
-	addDuration(f, &o.near, "near", 100*time.Millisecond, "largest difference of the times of two equal samples that count as one sample with another time stamp")
+	addDuration(f, &o.near, "near", 100*time.Millisecond, "largest difference of the time stamps of two samples with equal values that counts as a changed time stamp of one sample")
 	f.IntVar(&o.examples, "examples", 3, "number of examples of each kind that are printed per PV")
 	f.StringVarP(&o.format, "format", "o", "table", "output format: table, or json (a line for each PV)")
 	completeFlag(cmd, "format", []string{"table", "json"})

@@ -44,7 +44,7 @@ func newRetrieval() *cobra.Command {
 		Long: `Serves the archive of an Archiver over HTTP. The operator runs it in the retrieval pods.
 It fetches samples that are not in the store yet from the engines, which it finds by the
 ArchiveShards. While the API server is down, it uses the engines and the ArchivePolicies that it
-knows; before it knows the ArchivePolicies, it serves nothing.`,
+knows. Until it has read the ArchivePolicies, it answers no reads.`,
 		Example: `  # As in a pod:
   varve retrieval --namespace $(POD_NAMESPACE) --archiver main --listen :17665 \
     --cassandra cass-1,cass-2 --cassandra-datacenter dc1

@@ -47,7 +47,7 @@ func compute(in *input) v1alpha1.ArchivePolicyStatus {
 		set(v1alpha1.ConditionWarning, metav1.ConditionUnknown, v1alpha1.ReasonArchiverNotFound, text)
 		return next
 	case p.Spec.Enforcement == v1alpha1.WarnOfPolicy:
-		set(v1alpha1.ConditionEffective, metav1.ConditionFalse, v1alpha1.ReasonWarnOnly, "enforcement is Warn: the policy has no effect, and the condition Warning says what it would have")
+		set(v1alpha1.ConditionEffective, metav1.ConditionFalse, v1alpha1.ReasonWarnOnly, "enforcement is Warn: the policy has no effect, and the condition Warning says what it would refuse")
 	default:
 		set(v1alpha1.ConditionEffective, metav1.ConditionTrue, v1alpha1.ReasonEnforced, "the policy decides who may archive and read these PVs")
 	}

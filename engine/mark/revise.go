@@ -69,15 +69,17 @@ const (
 	negligible = int64(250 * time.Millisecond)
 	// always is the largest correction in ns after which a loss covers the old and the new time in any case.
 	always = int64(time.Hour)
-	// sometimes is the largest correction in ns after which it does if it is not plain which clock gave the
-	// time. A clock that shows the local time instead of UTC is off by less. A longer loss would hide too much.
+	// sometimes is the largest correction in ns after which a loss covers both times if it is unclear which clock
+	// gave the time. A clock that shows the local time instead of UTC is off by less. A longer loss would hide too
+	// much.
 	sometimes = int64(24 * time.Hour)
 )
 
 // moved returns a mark that was added at a time, in ns since 1970, when the clock was behind by some ns. A point
 // in time moves. A loss covers the old and the new time of its ends, because the clock may have been set in
-// between. After a large correction that would hide days or years. Then an end moves if the clock gave its time,
-// and stays if an IOC did. The clock of which it is closer to the present gave it.
+// between. After a large correction, such a loss would hide days or years. An end then moves if this clock gave its
+// time, and stays if an IOC gave it. moved compares the end with the present time of both clocks: the closer one gave
+// it.
 func moved(m sample.Mark, by, added int64) sample.Mark {
 	if m.End == 0 {
 		m.Time += by

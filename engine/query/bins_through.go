@@ -30,7 +30,7 @@ func (b *binning) findSeam(ctx context.Context, r *Reader, lost *Losses, failed 
 //	  │ whole bins  │ narrow bins │ level  │                 │
 //	                     seam ──┘
 //
-// In the middle is the bin that contains the seam.
+// The bin that contains the seam is computed from narrow bins and the finest level.
 func (b *binning) runJoined(ctx context.Context) error {
 	unit := b.unit()
 	split := b.end

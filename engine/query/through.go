@@ -16,7 +16,7 @@ import (
 
 // ErrUpstream is wrapped by an error if another archive, which a reader reads through to, did not
 // answer, or answered wrongly.
-var ErrUpstream = errors.New("the older archive behind this one cannot be read")
+var ErrUpstream = errors.New("the older archive, which this one reads through to, cannot be read")
 
 // Through is another archive that a reader reads through to: an older one, which has the samples from
 // before this archive began to capture a PV. The caller sets its fields before use. Readers may share it.
@@ -125,8 +125,8 @@ func (r *Reader) seam(ctx context.Context, pv string, failed error) (int64, erro
 	return noSeam, err
 }
 
-// Seam returns the time, in ns since 1970, before which reads of a PV have the samples of the other archive, too.
-// It returns Earliest if there is no other archive, and Latest or later if this archive was never connected to the PV.
+// Seam returns the time, in ns since 1970, before which reads of a PV also have the samples of the other archive. It
+// returns Earliest if there is no other archive, and Latest or later if this archive was never connected to the PV.
 func (r *Reader) Seam(ctx context.Context, pv string) (int64, error) {
 	if r.Through == nil || !r.Sees(ctx, pv) {
 		return Earliest, nil

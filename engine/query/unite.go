@@ -8,9 +8,9 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// unite yields the samples of two archives, sorted by time, and a sample that both have once. Both
-// sequences are sorted by time, and may begin with the last sample before from. The later one of these is
-// yielded first, if no sample at from follows and inside is false.
+// unite yields the samples of two archives, sorted by time. If both have a sample, unite yields it once. Both
+// sequences are sorted by time, and may begin with the last sample before from. unite yields the later one of
+// these two first, unless there is a sample at from, or inside is true.
 //
 // Of several samples with one time, those of the other archive come first, because it is the older one.
 func unite(own, other iter.Seq2[*sample.Run, error], from int64, inside bool, yield func(*sample.Run, error) bool) {
@@ -145,8 +145,8 @@ func (u *union) passBefore() bool {
 	return more
 }
 
-// maxGroup is how many samples of one time are compared with those of the other archive. Of more, samples
-// may be yielded twice.
+// maxGroup is how many samples of one time are compared with those of the other archive. If there are more, some
+// of them may be yielded twice.
 const maxGroup = 1024
 
 // both yields the samples of a time that both archives have.

@@ -6,8 +6,9 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// widened reports whether the only sample of a run of another archive has the value of the only sample of a run of this one, in a
-// wider type. JSON archive access has only int64 and float64, and an array with one element looks like a scalar there.
+// widened reports whether two samples have the same value, but that of the other archive has a wider type. own and
+// other are runs with one sample each. JSON archive access has only int64 and float64, and an array with one element
+// looks like a scalar there.
 func widened(own, other *sample.Run) bool {
 	wide := func(t sample.Type) bool { return t.Elem() == sample.Int64 || t.Elem() == sample.Float64 }
 	if !wide(other.Type) && own.Type.Elem() != other.Type.Elem() || own.Type.ElemSize() == 0 || other.Type.ElemSize() == 0 {

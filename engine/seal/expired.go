@@ -17,8 +17,8 @@ const rowsExpire = 7 * 24 * time.Hour
 // partitionSpan is more than the time between the first and the last row of a partition.
 const partitionSpan = 5 * time.Minute
 
-// rowSlack is how much later a row may have been built than it says. It has the earliest time that it may have
-// been, by what the writer knew of its clock.
+// rowSlack is how much later a row may have been built than its time says. This time is the earliest one that was
+// possible, by what the writer knew about its clock.
 const rowSlack = clock.Widest
 
 const expiredText = "journal rows expired before they were sealed"

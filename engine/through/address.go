@@ -19,7 +19,7 @@ type Address struct {
 }
 
 // ErrURL is wrapped by the errors of ParseURL.
-var ErrURL = errors.New("is no address of an archive; write it like http://appliance:17668/retrieval")
+var ErrURL = errors.New("is not the address of an archive; write it like http://appliance:17668/retrieval")
 
 // ParseURL parses the address of an archive. Its path must be that of the retrieval.
 func ParseURL(text string) (*url.URL, error) {
@@ -55,7 +55,7 @@ const jsonScheme = "json:"
 func IsJSON(text string) bool { return strings.HasPrefix(text, jsonScheme) }
 
 // errJSON is wrapped by the errors of ParseJSON.
-var errJSON = errors.New("is no address of a server of JSON archive access; write it like json:http://archive:9812/archive-access/api/1.0;key=1")
+var errJSON = errors.New("this is not the address of a server of JSON archive access; write it like json:http://archive:9812/archive-access/api/1.0;key=1")
 
 // ParseJSON parses the address of a server of JSON archive access, as Phoebus has it. Without a key, the key is 1.
 func ParseJSON(text string) (Address, error) {

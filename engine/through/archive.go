@@ -135,7 +135,7 @@ func (a *Archive) samples(ctx context.Context, pv string, from, to int64) iter.S
 	}
 }
 
-// forget notes that the older archive does not know a PV, once it is sure that it is an archive.
+// forget notes that the older archive does not know a PV, after it has checked that there is an archive.
 func (a *Archive) forget(ctx context.Context, pv string) error {
 	err := a.check(ctx)
 	if err == nil {
@@ -144,7 +144,7 @@ func (a *Archive) forget(ctx context.Context, pv string) error {
 	return err
 }
 
-// checkedFor is how long an answer that there is an archive at the address counts.
+// checkedFor is how long the result of a check that there is an archive at the address is valid.
 const checkedFor = time.Minute
 
 // check returns an error if there is no archive at the address.
@@ -192,6 +192,6 @@ func (a *Archive) Problems() []string {
 	if a.failing.IsZero() {
 		return nil
 	}
-	return []string{fmt.Sprintf("the older archive at %s cannot be read since %s, so reads of times before this archive began fail: %.300s",
+	return []string{fmt.Sprintf("the older archive at %s cannot be read since %s, so reads of times before this archive captured a PV fail: %.300s",
 		a.cfg.URL.Redacted(), a.failing.UTC().Format(time.RFC3339), a.lastFail)}
 }

@@ -1,7 +1,6 @@
-// Package through makes a reader read through to an older archive: an Archiver Appliance, a server
-// of JSON archive access, or a Varve. The
-// reader answers for times before this archive began to capture a PV with what the older one has, so that
-// clients see one history from the first day on:
+// Package through makes a reader read through to an older archive: an Archiver Appliance, a server of JSON archive
+// access, or a Varve. For times before this archive began to capture a PV, the reader also returns the samples of
+// the older archive. Clients see one history from the first day on:
 //
 //	query.Reader ─▶ query.Through ─┬▶ Samples ─▶ upstream ──────────┐
 //	                               ├▶ Outside ─▶ cache of PVs ───────┼▶ transport ─▶ the older archive
@@ -10,10 +9,10 @@
 //	request ─▶ Guard: chain ─▶ handlers
 //
 // The package bounds what the older archive can cost: requests at a time, their time, their bytes, and tries.
-// What the older archive does not answer is an error, never a shorter answer. An answer that it does not know a
-// PV counts only if it answers as an archive at the same time, so that a wrong address does not look like an
-// archive without PVs.
+// If the older archive does not answer, the read fails: it never returns fewer samples instead. If the older archive
+// answers that it does not know a PV, the package checks that there is an archive at the address, so that a wrong
+// address does not look like an archive without PVs.
 //
-// Each request says in a header which readers it came through. A reader that finds itself there, or too many others,
-// refuses the request, so that archives that read through to each other do not ask for ever.
+// Each request lists in a header the readers that it came through. A reader refuses a request whose header has its own
+// ID, or too many IDs, so that archives that read through to each other do not request samples forever.
 package through

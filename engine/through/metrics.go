@@ -45,17 +45,17 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	f := promauto.With(reg)
 	return &metrics{
 		requests: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "varve_read_through_requests_total", Help: "Requests to the older archive, with repeated ones: samples, pv, names, check.",
+			Name: "varve_read_through_requests_total", Help: "Requests to the older archive, including repeated ones, by kind: samples, pv, names, check.",
 		}, []string{"kind"}),
 		errors: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "varve_read_through_errors_total", Help: "Reads of the older archive that failed, by reason: busy, timeout, status, loop, network, refused, answer.",
 		}, []string{"reason"}),
 		seconds: f.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "varve_read_through_seconds", Help: "Time from a request to the older archive to the end of its answer, with the time of the reader's client.",
+			Name: "varve_read_through_seconds", Help: "Time from a request to the older archive to the end of its answer. It includes the time that the client of this archive takes to read the answer.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 4, 9),
 		}, []string{"kind"}),
 		bytes: f.NewCounter(prometheus.CounterOpts{
-			Name: "varve_read_through_bytes_total", Help: "Bytes of the answers of the older archive, not compressed.",
+			Name: "varve_read_through_bytes_total", Help: "Bytes of the answers of the older archive, after decompression.",
 		}),
 		active: f.NewGauge(prometheus.GaugeOpts{
 			Name: "varve_read_through_active", Help: "Requests to the older archive in flight.",

@@ -80,7 +80,7 @@ func (a *Archive) readNames(ctx context.Context) (all []string, err error) {
 		all = append(all, pvname.Canonical(name))
 	})
 	if err == nil && len(all) == 0 && skipped > 0 {
-		err = errors.New("the older archive sent a list without a single name of a PV")
+		err = errors.New("the older archive sent a list in which no entry is the name of a PV")
 	}
 	if err != nil {
 		a.note(ctx, err)

@@ -41,8 +41,8 @@ func (a *Archive) outside(ctx context.Context, pv string) (query.Outside, error)
 // call matches a post-processor of a PV, such as mean_600(X).
 var call = regexp.MustCompile(`^[A-Za-z]+(_[^()]*)?\(.*\)$`)
 
-// asks reports whether the older archive can be asked for a PV. An Appliance, and a Varve in its role, takes a name such as
-// mean_600(X) for a post-processor, and would send computed values as if they were samples.
+// asks reports whether the older archive can be asked for a PV. An Appliance, and a Varve in its role, takes a name
+// such as mean_600(X) for a post-processor, and would send computed values as if they were samples.
 func (a *Archive) asks(pv string) bool { return a.cfg.JSON || !call.MatchString(pv) }
 
 // describe returns what is known of a PV with metadata, which is nil if the type of the PV is not known.
@@ -60,7 +60,7 @@ func describe(m *sample.Metadata) query.Outside {
 	return out
 }
 
-// How long the knowledge of a PV counts. A PV that becomes known must be found soon.
+// How long the cached knowledge of a PV is used. A PV that becomes known must be found soon.
 const (
 	knownFor   = 10 * time.Minute
 	unknownFor = time.Minute

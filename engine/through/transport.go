@@ -56,7 +56,7 @@ func (t *transport) CloseIdleConnections() { t.next.CloseIdleConnections() }
 // errBusy means that the requests in flight left no room for another one.
 var errBusy = errors.New("too many requests to the older archive are in flight")
 
-// errLate means that a request has taken too long as a whole.
+// errLate means that a whole request has taken too long.
 var errLate = errors.New("the request took too long")
 
 // RoundTrip implements http.RoundTripper.
@@ -105,7 +105,7 @@ func (t *transport) enter(ctx context.Context) error {
 	case t.slots <- struct{}{}:
 		return nil
 	case <-wait.C:
-		return fmt.Errorf("%w: %d, for %v", errBusy, t.cfg.AtOnce, t.cfg.Wait)
+		return fmt.Errorf("%w: %d, and none of them ended within %v", errBusy, t.cfg.AtOnce, t.cfg.Wait)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -154,7 +154,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// stay refuses redirects to another host, and further ones than maxRedirects.
+// stay refuses redirects to another host, and more than maxRedirects redirects.
 func stay(req *http.Request, via []*http.Request) error {
 	if first := via[0].URL; req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
 		return fmt.Errorf("the server redirects to another host, %s; give the address of the archive itself", req.URL.Redacted())

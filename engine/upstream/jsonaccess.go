@@ -58,7 +58,7 @@ func (a *JSONAccess) check(ctx context.Context) error {
 		Key int `json:"key"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxArchives)).Decode(&all); err != nil {
-		return fmt.Errorf("the answer is no list of archives in JSON: %w", notEOF(err))
+		return fmt.Errorf("the answer is not a list of archives in JSON: %w", notEOF(err))
 	}
 	for _, archive := range all {
 		if archive.Key == a.Key {

@@ -5,7 +5,7 @@
 //	                  image/, chart-*/ (OCI layouts)                ▼
 //	                  provenance.json (SLSA)        SHA256SUMS.sig, signatures/ (OCI layout) ──verify, push──▶ registry
 //
-// Two builds of one commit give equal bytes, on whichever path and machine: see build.go for what they
+// Two builds of one commit give equal bytes, in any folder and on any machine: see build.go for what they
 // depend on. The signatures are in files of their own, since a signature has random bytes.
 package main
 

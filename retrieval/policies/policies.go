@@ -3,8 +3,8 @@
 //	ArchivePolicies ── mirror ──┬▶ groups/ownership ──▶ policy.Set ── Current ──▶ each request
 //	                            └▶ file ── after a restart ──▶
 //
-// A change applies to the next request. While the API server is down, the last policies apply. A pod without a file that
-// has never heard of the API server knows no policies, and then serves no PVs.
+// A change applies to the next request. While the API server is down, the last policies apply. If a pod has no file and
+// has never reached the API server, it knows no policies, and serves no PVs.
 package policies
 
 import (

@@ -101,15 +101,15 @@ func (t *table) holders(pv string) (held query.Held, urls []string, captured boo
 const (
 	// underWay bounds how long a change may be under way from the API server.
 	underWay = 5 * time.Second
-	// outdated is an age of the table that it has only if the API server cannot be reached: twice the interval
-	// between two bookmarks, and more.
+	// outdated is the age from which the table counts as outdated. It is more than twice the interval between two
+	// bookmarks, so that the table reaches it only if the API server cannot be reached.
 	outdated = 150 * time.Second
 )
 
-// confirmed returns the time, in ns since 1970, up to which the table is known to be right, for a PV that no
-// known engine captures. denied means that engines should capture it, by the table, and say that they do not.
-// Otherwise the table is probably right unless the API server has not been heard for long, and confirmed returns
-// 0. It also returns 0 if the API server was never heard, because the PV counts as unanswered then.
+// confirmed returns the time, in ns since 1970, up to which the table is known to be right, for a PV that no known
+// engine captures. denied means that engines should capture the PV according to the table, and say that they do not.
+// Without a denial, the table is probably right, and confirmed returns 0, unless the API server has sent nothing for a
+// long time. confirmed also returns 0 if the API server has never sent anything: then the PV counts as unanswered.
 func (r *Router) confirmed(denied bool) int64 {
 	seen := r.seen()
 	if seen.IsZero() || !denied && time.Since(seen) < outdated {

@@ -53,7 +53,7 @@ type Router struct {
 	synced atomic.Bool
 	// recentTimeout is recentTimeout, or longer in tests.
 	recentTimeout time.Duration
-	// seen returns up to when the table has the changes of the API server, or the zero time.
+	// seen returns the time up to which the table has the changes of the API server, or the zero time.
 	seen func() time.Time
 }
 

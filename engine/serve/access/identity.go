@@ -85,7 +85,7 @@ func (q *Request) Sees(pv string) bool {
 	if q == nil || !q.view.sees(pv) {
 		return false
 	}
-	// Policies, too, match only canonical names: nothing behind may make another name of them.
+	// Policies, too, match only canonical names, so that no later code can turn a name into another one.
 	return q.policies == nil || q.policies.All() || pvname.Canonical(pv) == pv && q.policies.Sees(pv)
 }
 

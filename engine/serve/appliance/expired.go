@@ -30,8 +30,8 @@ var ofBin = map[string]func(b *rollup.Bin) []float64{
 	"stats":       func(b *rollup.Bin) []float64 { return []float64{b.Mean, b.Std, b.Min, b.Max, float64(b.Count)} },
 }
 
-// applyToExpired applies a post-processor to a range in which the samples of a part have expired: that part
-// reaches up to gone.to, and begins at gone.from, because an older archive has the samples from before.
+// applyToExpired applies a post-processor to a range in which the samples of a part have expired. gone is that part.
+// It begins later than the range if an older archive has the earlier samples.
 //
 //	r.from       begin      gone.from     gone.to     cut          r.to
 //	  │ samples    │      bins from rollups           │   samples    │

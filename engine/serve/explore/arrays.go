@@ -121,7 +121,7 @@ type arrayReader struct {
 	// next is the start of the next interval from which an array is taken, in ns since 1970.
 	next    int64
 	spent   int64 // bytes that were read
-	visited int64 // how long the times are in which arrays were looked for, in ns
+	visited int64 // length of the part of the range that was searched for arrays, in ns
 	lost    query.Losses
 }
 
@@ -160,7 +160,7 @@ func (r *arrayReader) addRun(run *sample.Run) {
 }
 
 // skip returns where to read on, in ns since 1970: at the next interval, or at a later one, so that the bytes
-// suffice for the rest of the range if it has as many bytes for its length as what was read.
+// suffice if the rest of the range has as many bytes per second as the part that was read.
 func (r *arrayReader) skip() int64 {
 	rest, left := float64(r.query.to-r.next), float64(max(1, r.query.bytes-r.spent))
 	step := int64(min(math.MaxInt32, math.Ceil(float64(r.spent)*rest/float64(max(1, r.visited))/left)))

@@ -14,9 +14,9 @@ func Reader(r *query.Reader) *query.Reader {
 	return &with
 }
 
-// PV returns the PV of a canonical name: its own, or that before the dot if the name has the form of a field and is
-// no PV. Who may read this PV may read the name. It also returns whether the PV has a history of the field. r is a
-// result of Reader.
+// PV returns the PV that a canonical name is about. If the name has the form of a field and is not a PV itself, this is
+// the PV before the dot; otherwise it is the name. Everybody who may read this PV may read the name. PV also returns
+// whether the PV has a history of the field. r is a result of Reader.
 func PV(ctx context.Context, r *query.Reader, name string) (pv string, is bool, err error) {
 	s, has := r.Store.(*fieldStore)
 	pv, _, ok := split(name)
@@ -35,7 +35,7 @@ func PV(ctx context.Context, r *query.Reader, name string) (pv string, is bool, 
 // source finds fields in what a reader reads.
 type source struct{ of *query.Reader }
 
-// find returns the history of a field, given a canonical name. It returns nil if the name is no field of a PV, or
+// find returns the history of a field, given a canonical name. It returns nil if the name is not a field of a PV, or
 // if it is a PV itself.
 func (s *source) find(ctx context.Context, name string) (*history, error) {
 	pv, field, ok := split(name)

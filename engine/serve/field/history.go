@@ -56,7 +56,7 @@ func readHistory(ctx context.Context, st store.Store, pv, field string) (*histor
 			return nil, err
 		}
 		if entries++; entries > maxEntries || numbers.bytes+texts.bytes > maxBytes {
-			return nil, fmt.Errorf("the metadata of %s changed too often to read %s as a whole; read /api/v1/metadata in parts", pv, field)
+			return nil, fmt.Errorf("the metadata of %s changed too often to read all of %s; read shorter ranges with /api/v1/metadata", pv, field)
 		}
 		numbers.add(m.Time, numberOf(&m.Metadata, field))
 		texts.add(m.Time, textOf(&m.Metadata, field))

@@ -42,8 +42,8 @@ type Descriptions struct {
 	index *descriptionIndex // nil before the first search
 }
 
-// NewDescriptions returns an index of the PVs that channels yields. channels must not hide PVs: those who search
-// decide what they show.
+// NewDescriptions returns an index of the PVs that channels yields. channels must not hide PVs: the callers that search
+// hide PVs themselves.
 func NewDescriptions(channels Channels, now func() time.Time) *Descriptions {
 	d := &Descriptions{channels: channels, now: now, bytes: maxIndexBytes, building: make(chan struct{}, 1)}
 	d.building <- struct{}{}
@@ -112,7 +112,7 @@ func (d *Descriptions) build(ctx context.Context) *descriptionIndex {
 			break
 		}
 		if isClosed(stopping) {
-			x.incomplete = "the server stops"
+			x.incomplete = "the server is stopping"
 			break
 		}
 		if !x.add(s.PV, descriptionOf(&s), d.bytes) {
@@ -188,7 +188,7 @@ func containsAll(text []byte, words []string) bool {
 	return true
 }
 
-// containsFold reports whether a text contains a word in lower case, in upper or lower case.
+// containsFold reports whether a text contains a word, ignoring case. The word is in lower case.
 func containsFold(text []byte, word string) bool {
 	for _, c := range text {
 		if c >= utf8.RuneSelf { // rare, and slow
