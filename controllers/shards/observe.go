@@ -25,7 +25,6 @@ type observed struct {
 	shards   map[int]*v1alpha1.ArchiveShard
 	stray    []*v1alpha1.ArchiveShard     // shards whose index or name is wrong
 	lists    map[string]*corev1.ConfigMap // channel lists by name
-	gone     map[string]bool              // former lists that do not exist
 	engines  []fleet.Engine
 }
 
@@ -93,31 +92,6 @@ func (r *Reconciler) observeOwned(ctx context.Context, in *observed) error {
 	}
 	for i := range lists.Items {
 		in.lists[lists.Items[i].Name] = &lists.Items[i]
-	}
-	return r.observeGone(ctx, in)
-}
-
-// observeGone finds out which former lists someone has deleted. It asks the API server: the cache has shards and
-// lists of different moments, and may lack a list that exists. If a shard forgot such a list, readers would miss
-// the samples of its PVs that are in the shard's journal.
-func (r *Reconciler) observeGone(ctx context.Context, in *observed) error {
-	for _, s := range in.shards {
-		for _, f := range s.Spec.Former {
-			if in.lists[f.Name] != nil {
-				continue
-			}
-			list := &metav1.PartialObjectMetadata{}
-			list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-			switch err := r.API.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: f.Name}, list); {
-			case apierrors.IsNotFound(err):
-				if in.gone == nil {
-					in.gone = map[string]bool{}
-				}
-				in.gone[f.Name] = true
-			case err != nil:
-				return fmt.Errorf("getting former list %s: %w", f.Name, err)
-			}
-		}
 	}
 	return nil
 }

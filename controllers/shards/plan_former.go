@@ -44,7 +44,7 @@ func (in *observed) updateFormer(compiled *compilation, now time.Time) (wait tim
 		if s.former = nil; have == nil {
 			continue
 		}
-		s.former = formerLists(have, s, in.gone, now)
+		s.former = formerLists(have, s, now)
 		for _, f := range s.former {
 			if holdsUnstored(have) {
 				wait = shortest(wait, max(renewFormer-now.Sub(f.Needed.Time), time.Second))
@@ -56,10 +56,8 @@ func (in *observed) updateFormer(compiled *compilation, now time.Time) (wait tim
 	return wait
 }
 
-// formerLists returns the former lists of a shard, the oldest first, given its present object and the lists
-// that someone has deleted. Nobody can read these: readers would assume for each PV that it is in the list,
-// and engines would mark no death of a writer.
-func formerLists(have *v1alpha1.ArchiveShard, s *compiledShard, gone map[string]bool, now time.Time) (former []v1alpha1.FormerChannelList) {
+// formerLists returns the former lists of a shard, the oldest first, given its present object.
+func formerLists(have *v1alpha1.ArchiveShard, s *compiledShard, now time.Time) (former []v1alpha1.FormerChannelList) {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	captured := s.captured()
 	for _, f := range have.Spec.Former {
@@ -68,8 +66,6 @@ func formerLists(have *v1alpha1.ArchiveShard, s *compiledShard, gone map[string]
 		}
 		age := now.Sub(f.Needed.Time)
 		switch {
-		case gone[f.Name]:
-			continue
 		case slices.Contains(captured, f.Name) && !s.kept:
 			continue // the PVs are back
 		case holdsUnstored(have) && age >= renewFormer:

@@ -1,17 +1,12 @@
 package shards
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/groups/channellist"
@@ -107,41 +102,4 @@ func TestAPVStaysInItsOldShardWhileThereIsNoRoomForFormerLists(t *testing.T) {
 	w.pass(time.Second)
 	w.want("there is room again", after)
 	w.wantFormer("there is room again", "A")
-}
-
-// lists is an API server with channel lists.
-type lists map[string]bool
-
-// Get implements client.Reader.
-func (l lists) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-	if !l[key.Name] {
-		return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
-	}
-	return nil
-}
-
-// List implements client.Reader.
-func (lists) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("not expected")
-}
-
-// TestAFormerListThatIsDeletedIsDropped checks that the shard does not name a list that nobody can read. It must
-// name a list that exists, although the cache does not have it yet.
-func TestAFormerListThatIsDeletedIsDropped(t *testing.T) {
-	w := released(t)
-	name := w.in.shards[0].Spec.Former[0].Name
-	delete(w.in.lists, name)
-	observe := func(api lists) {
-		if err := (&Reconciler{API: api}).observeGone(t.Context(), w.in); err != nil {
-			t.Fatal(err)
-		}
-	}
-	observe(lists{name: true})
-	w.pass(time.Second)
-	if former := w.in.shards[0].Spec.Former; len(former) != 1 || former[0].Name != name {
-		t.Fatalf("while the cache lacks the list, the former lists are %v", former)
-	}
-	observe(lists{})
-	w.pass(time.Second)
-	w.wantFormer("once the list is deleted")
 }
