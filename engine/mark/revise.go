@@ -67,11 +67,8 @@ const (
 	// negligible is a difference in ns between two readings of a clock that need not be corrected. Marks that
 	// are closer than that keep their order.
 	negligible = int64(250 * time.Millisecond)
-	// always is the largest correction in ns after which a loss covers the old and the new time in any case.
-	always = int64(time.Hour)
-	// sometimes is the largest correction in ns after which a loss covers both times if it is unclear which clock
-	// gave the time. A clock that shows the local time instead of UTC is off by less. A longer loss would hide too
-	// much.
+	// sometimes is the largest correction in ns after which a loss covers the old and the new time. A clock that shows
+	// the local time instead of UTC is off by less. A longer loss would hide too much.
 	sometimes = int64(24 * time.Hour)
 )
 
@@ -89,8 +86,7 @@ func moved(m sample.Mark, by, added int64) sample.Mark {
 	m.Time, m.End = math.MaxInt64, math.MinInt64
 	for _, t := range [...]int64{from, to} {
 		old, fresh := distance(t, added-by), distance(t, added)
-		size := distance(by, 0)
-		unsure := size <= uint64(always) || size <= uint64(sometimes) && min(old, fresh) > size/4
+		unsure := distance(by, 0) <= uint64(sometimes)
 		if unsure || old < fresh {
 			m.Time, m.End = min(m.Time, t+by), max(m.End, t+by)
 		}

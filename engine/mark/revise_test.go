@@ -36,6 +36,7 @@ func TestACorrectionOfAMark(t *testing.T) {
 		"from the time of an IOC to that of the clock":     {by: 56 * year, time: -56*year - minute, end: -2 * minute, wantTime: -2 * minute, wantEnd: -minute},
 		"a long loss, hours ahead, covers both times":      {by: -120 * minute, time: 50 * minute, end: 80 * minute, wantTime: -70 * minute, wantEnd: 80 * minute},
 		"a long loss of an IOC, hours behind, covers both": {by: 120 * minute, time: -80 * minute, end: -60 * minute, wantTime: -80 * minute, wantEnd: 60 * minute},
+		"an old loss of an IOC, hours behind, covers both": {by: 300 * minute, time: -300 * minute, end: -299 * minute, wantTime: -300 * minute, wantEnd: minute},
 		"a loss in the time of an IOC stays":               {by: 56 * year, time: -2 * minute, end: -minute, wantTime: -2 * minute, wantEnd: -minute},
 		"a loss in the time of an IOC stays, years ahead":  {by: -year, time: -2 * minute, end: -minute, wantTime: -2 * minute, wantEnd: -minute},
 	} {
