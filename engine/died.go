@@ -22,21 +22,23 @@ var errUnknownLeft = errors.New("the list of PVs that left the shard cannot be r
 // The PVs are those that this engine captures in the shard, and those that left the shard and of which
 // the writer may have held samples. A PV that left is captured in another shard, perhaps by another
 // engine. That engine marks nothing for it, because the dead writer was not in its shard. While a list
-// of such PVs cannot be read, markDied returns an error, and is called again.
+// of such PVs cannot be read, markDied marks the other PVs and returns an error, so that it is called again.
 func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error {
+	var unknown error
 	ends := map[string]int64{}
 	e.mu.RLock()
 	left := e.left[shard]
 	e.mu.RUnlock()
 	for _, l := range left {
-		if l.Unknown {
-			return errUnknownLeft
-		}
 		end := to
 		if l.At != 0 { // other shards have captured the PVs since
 			end = min(to, l.At+int64(leftSlack))
 		}
 		if end <= from {
+			continue
+		}
+		if l.Unknown {
+			unknown = errUnknownLeft
 			continue
 		}
 		for _, pv := range l.PVs {
@@ -58,5 +60,5 @@ func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error 
 			return err
 		}
 	}
-	return nil
+	return unknown
 }

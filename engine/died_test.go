@@ -152,6 +152,27 @@ func TestADeathIsMarkedForPVsThatLeftTheShard(t *testing.T) {
 	}
 }
 
+// TestADeathDoesNotWaitForAnOldList kills the engine of a shard that PVs left long before. The next engine cannot read
+// which PVs these were, and need not know.
+func TestADeathDoesNotWaitForAnOldList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, ioc := bubbleStore(t), &taps{}
+		a := launchSkewed(t, st, ioc, &skewed{})
+		b := launchSkewed(t, st, ioc, &skewed{})
+		left := Left{Unknown: true, At: time.Now().UnixNano()}
+		testclock.Advance(2 * leftSlack)
+		a.Apply(one(0, true, "A"))
+		testclock.Advance(50 * time.Second)
+		a.kill()
+		testclock.Advance(2 * time.Second)
+		b.Apply(Assignment{0: {Seal: true, Left: []Left{left}}})
+		testclock.Advance(time.Minute)
+		if claims := claims(t, st, 0); slices.ContainsFunc(claims, func(c store.Claim) bool { return c.Epoch == 1 }) {
+			t.Error("the claim of the dead engine is still there")
+		}
+	})
+}
+
 // TestADeathWaitsForTheListOfPVsThatLeft kills the engine of a shard, while the next engine cannot read which
 // PVs left the shard. It must mark the death once it can.
 func TestADeathWaitsForTheListOfPVsThatLeft(t *testing.T) {
