@@ -117,7 +117,7 @@ func isDamaged(b []byte, at int) bool {
 	if len(rest) < chunkHeader || isZero(rest) {
 		return false
 	}
-	if hasChunkAfter(b, at) {
+	if hasRecordAfter(b, at) {
 		return true
 	}
 	n, fits := lengthAt(b, at)
@@ -130,22 +130,34 @@ func isDamaged(b []byte, at int) bool {
 	return !hasNoData(b, at, at+n)
 }
 
-// hasChunkAfter reports whether there is a valid chunk after an offset. In the same block it may begin at any byte,
-// and each other block begins with one.
-func hasChunkAfter(b []byte, at int) bool {
+// hasRecordAfter reports whether a record begins after an offset, in a valid chunk. In the same block it may begin at
+// any byte, and each other block begins with a chunk. Chunks that continue a record do not count: they may
+// belong to the record at the offset, whose beginning a crash kept from the disk.
+func hasRecordAfter(b []byte, at int) bool {
 	next := (at/manifestBlock + 1) * manifestBlock
 	for i := at + 1; i < min(next, len(b)); i++ {
-		if _, valid := chunkAt(b, i); valid {
+		if _, valid := chunkAt(b, i); valid && beginsRecord(b[i+6]) {
 			return true
 		}
 	}
 	for ; next < len(b); next += manifestBlock {
-		if _, valid := chunkAt(b, next); valid {
-			return true
+		for i := next; i < min(next+manifestBlock, len(b)); {
+			n, valid := chunkAt(b, i)
+			if !valid {
+				break
+			}
+			if beginsRecord(b[i+6]) {
+				return true
+			}
+			i += n
 		}
 	}
 	return false
 }
+
+// beginsRecord reports whether a chunk of a type is the first or the only one of a record. The types 1 to 4 are full,
+// first, middle and last; the next ones repeat them in other formats.
+func beginsRecord(kind byte) bool { return (kind-1)%4 < 2 }
 
 // hasNoData reports whether a part of a sector between two offsets consists of zeros: the sector has not reached
 // the disk.

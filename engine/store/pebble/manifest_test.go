@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -127,6 +128,24 @@ func TestManifestCutByACrash(t *testing.T) {
 			if what := fmt.Sprintf(what, from); !opensWhole(t, what, diskWith(t, files, manifest, text), entries) {
 				t.Errorf("%s, and the archive does not open", what)
 			}
+		}
+	}
+}
+
+// TestALongRecordCutByACrash cuts a record that continues in the next block: only this second part has reached the disk.
+func TestALongRecordCutByACrash(t *testing.T) {
+	files, manifest, entries := archiveOfFiles(t)
+	text := files[manifest]
+	first := make([]byte, manifestBlock-len(text)%manifestBlock) // not on the disk
+	last := chunkOf(bytes.Repeat([]byte{7}, sector))
+	last[6] = 4
+	binary.LittleEndian.PutUint32(last, sum(last[6:]))
+	header := chunkOf(make([]byte, len(first)-chunkHeader))
+	header[6] = 2
+	for _, n := range []int{0, chunkHeader, min(2*sector, len(first)/2)} { // how much of the first part has reached it
+		copy(first, header[:n])
+		if what := fmt.Sprintf("%d bytes of the first part", n); !opensWhole(t, what, diskWith(t, files, manifest, slices.Concat(text, first, last)), entries) {
+			t.Errorf("the archive does not open with %s", what)
 		}
 	}
 }
