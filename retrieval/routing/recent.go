@@ -61,11 +61,13 @@ func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 	}
 	urls = unique(slices.AppendSeq(urls, maps.Keys(waiting)))
 	answers := r.queryEngines(urls, ask)
+	// An engine that nobody expects to capture the PV, and that does not answer, is no reason to trust the table.
+	denied := captured && !slices.ContainsFunc(answers, isCapturing)
 	if !slices.ContainsFunc(answers, isCapturing) {
 		answers = append(answers, r.queryEngines(without(at.engines, urls), ask)...)
 	}
 	if !slices.ContainsFunc(answers, func(h query.Held) bool { return len(h.Shards) > 0 }) {
-		held.Confirmed = r.confirmed(captured && !slices.ContainsFunc(answers, isCapturing))
+		held.Confirmed = r.confirmed(denied)
 	}
 	for _, answer := range answers {
 		held.Add(answer)

@@ -434,6 +434,7 @@ func TestAReadSaysThatItsEngineIsUnknown(t *testing.T) {
 		"one of two is not known":         {shard: shardOf(1, "l", "e1 Capturing", "new Joining"), pv: "A", unanswered: true},
 		"all are known":                   {shard: capturing(shardOf(1, "l", "e1 Capturing", "old Drained"), "e1"), pv: "A"},
 		"the PV has moved to it":          {shard: shardOf(1, "l", "e1 Capturing"), pv: "C", confirmed: true},
+		"it has moved, another is down":   {shard: shardOf(1, "l", "e1 Capturing"), pv: "C", down: true, unanswered: true, confirmed: true},
 		"the shard has no engine":         {shard: shardOf(2, "l"), pv: "C"},
 		"the PV has been removed":         {shard: shardOf(1, "other", "e1 Capturing"), pv: "C"},
 		"it does not answer":              {shard: shardOf(1, "l", "down Capturing"), pv: "A", down: true, unanswered: true},
