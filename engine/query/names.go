@@ -72,6 +72,15 @@ func (n *names) sorted() []string {
 
 // Known reports whether a PV is being captured or was captured once, even if it never connected.
 func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {
+	if here, err := r.KnownHere(ctx, pv); here || err != nil {
+		return here, err
+	}
+	outside, err := r.outside(ctx, pv)
+	return outside.Known, err
+}
+
+// KnownHere reports the same without asking another archive.
+func (r *Reader) KnownHere(ctx context.Context, pv string) (bool, error) {
 	pv = pvname.Canonical(pv)
 	if _, found, err := r.Store.Channel(ctx, pv); found || err != nil {
 		return found, err
@@ -79,12 +88,7 @@ func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {
 	if r.Recent != nil && r.Recent.Recent(ctx, RecentRequest{PV: pv, From: Latest, To: Latest}).Known {
 		return true, nil
 	}
-	marked, err := isMarked(ctx, r.Store, pv)
-	if marked || err != nil {
-		return marked, err
-	}
-	outside, err := r.outside(ctx, pv)
-	return outside.Known, err
+	return isMarked(ctx, r.Store, pv)
 }
 
 // isMarked reports whether the store has a mark of a PV, such as one that it was never found.

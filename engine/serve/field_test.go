@@ -166,6 +166,45 @@ func TestFieldsOfHiddenPVs(t *testing.T) {
 	}
 }
 
+// TestFieldsHiddenByName hides a field by its own name from a reader who may read its PV. A file that another reader
+// has requested must not reach this reader.
+func TestFieldsHiddenByName(t *testing.T) {
+	g := newGuarded(t, allMethods+"readers: [{pvs: ['*.EGU'], groups: [vacuum]}]\ndefault: everybody\n")
+	const path = "/api/v1/files/PUBLIC:X.EGU/2026-01-01.parquet"
+	for name, c := range map[string]struct {
+		token string
+		want  int
+	}{"ann": {g.ann, http.StatusOK}, "bob": {g.bob, http.StatusNotFound}} {
+		for _, path := range []string{path, path, "/retrieval/data/getData.json?pv=PUBLIC:X.EGU" + inTheMinute} {
+			if res, text := g.ask(path, "", c.token); res.StatusCode != c.want {
+				t.Errorf("%s answers %d %.100s to %s, want %d", path, res.StatusCode, text, name, c.want)
+			}
+		}
+	}
+}
+
+// TestFieldsAreNotReadThrough checks that a PV of the older archive does not hide the field of a PV of this archive, and
+// that the field of a PV that only the older archive has is read from there.
+func TestFieldsAreNotReadThrough(t *testing.T) {
+	older := newRig(t)
+	own := newRigThrough(t, older.url)
+	own.putChangingPV()
+	for _, pv := range []string{"X.HIHI", "OLD.HIHI"} {
+		older.put(pv, ramp(newYear, 2), 1)
+	}
+	here := newRig(t)
+	here.putChangingPV()
+	for _, path := range []string{"/retrieval/data/getData.csv?pv=X.HIHI" + inTheMinute, "/retrieval/data/getData.json?pv=mean_10(X.HIHI)" + inTheMinute} {
+		_, want := here.get(path)
+		if code, got := own.get(path); code != http.StatusOK || got != want {
+			t.Errorf("%s answers %d %s, want %s", path, code, got, want)
+		}
+	}
+	if _, got := own.get("/retrieval/data/getData.csv?pv=OLD.HIHI" + inTheMinute); got != "1767225600,0.0,0,0,0\n1767225601,1.0,0,0,0\n" {
+		t.Errorf("the older archive's PV OLD.HIHI is %s", got)
+	}
+}
+
 // TestAFieldIsAsCompleteAsItsPV checks that the answer about a field says so if the engine of its PV, which may know
 // a change, does not answer.
 func TestAFieldIsAsCompleteAsItsPV(t *testing.T) {

@@ -2,6 +2,7 @@ package field
 
 import (
 	"context"
+	"iter"
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
@@ -11,7 +12,35 @@ import (
 func Reader(r *query.Reader) *query.Reader {
 	with, src := *r, &source{r}
 	with.Store, with.Recent = &fieldStore{r.Store, src}, src
+	if r.Through != nil {
+		with.Through = src.through(r.Through)
+	}
 	return &with
+}
+
+// through returns an older archive that is not asked for the fields of PVs of this archive. It may know them as PVs,
+// but their history here begins with the PV.
+func (s *source) through(older *query.Through) *query.Through {
+	return &query.Through{
+		Outside: func(ctx context.Context, name string) (query.Outside, error) {
+			if h, err := s.find(ctx, name); h != nil || err != nil {
+				return query.Outside{}, err
+			}
+			return older.Outside(ctx, name)
+		},
+		Samples: func(ctx context.Context, name string, from, to int64) iter.Seq2[*sample.Run, error] {
+			return func(yield func(*sample.Run, error) bool) {
+				h, err := s.find(ctx, name)
+				switch {
+				case err != nil:
+					yield(nil, err)
+				case h == nil:
+					older.Samples(ctx, name, from, to)(yield)
+				}
+			}
+		},
+		Names: older.Names,
+	}
 }
 
 // PV returns the PV that a canonical name is about. If the name has the form of a field and is not a PV itself, this is
@@ -23,10 +52,11 @@ func PV(ctx context.Context, r *query.Reader, name string) (pv string, is bool, 
 	if !has || !ok {
 		return name, false, nil
 	}
-	if s.of.Sees(ctx, name) {
-		if known, err := s.of.Known(ctx, name); known || err != nil {
-			return name, false, err
-		}
+	if !s.of.Sees(ctx, name) { // a rule hides the name, so it looks unknown
+		return name, false, nil
+	}
+	if known, err := s.of.KnownHere(ctx, name); known || err != nil {
+		return name, false, err
 	}
 	h, err := s.find(ctx, name)
 	return pv, h != nil, err
@@ -39,13 +69,11 @@ type source struct{ of *query.Reader }
 // if it is a PV itself.
 func (s *source) find(ctx context.Context, name string) (*history, error) {
 	pv, field, ok := split(name)
-	if !ok {
+	if !ok || !s.of.Sees(ctx, name) {
 		return nil, nil
 	}
-	if s.of.Sees(ctx, name) { // otherwise there is no such PV for the reader; the audit log need not note the name
-		if known, err := s.of.Known(ctx, name); known || err != nil {
-			return nil, err
-		}
+	if known, err := s.of.KnownHere(ctx, name); known || err != nil {
+		return nil, err
 	}
 	return readHistory(ctx, s.of.Store, pv, field)
 }
