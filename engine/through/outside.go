@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
-	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,12 +38,10 @@ func (a *Archive) outside(ctx context.Context, pv string) (query.Outside, error)
 	return o, nil
 }
 
-// call matches a post-processor of a PV, such as mean_600(X).
-var call = regexp.MustCompile(`^[A-Za-z]+(_[^()]*)?\(.*\)$`)
-
-// asks reports whether the older archive can be asked for a PV. An Appliance, and a Varve in its role, takes a name
-// such as mean_600(X) for a post-processor, and would send computed values as if they were samples.
-func (a *Archive) asks(pv string) bool { return a.cfg.JSON || !call.MatchString(pv) }
+// asks reports whether the older archive can be asked for a PV. An Appliance takes every name with parentheses for a
+// post-processor of the PV between them, such as mean_600(X). It would send computed values as if they were
+// samples, and values of a PV that the reader may not know.
+func (a *Archive) asks(pv string) bool { return a.cfg.JSON || !strings.ContainsAny(pv, "()") }
 
 // describe returns what is known of a PV with metadata, which is nil if the type of the PV is not known.
 func describe(m *sample.Metadata) query.Outside {
