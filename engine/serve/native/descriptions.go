@@ -116,7 +116,7 @@ func (d *Descriptions) build(ctx context.Context) *descriptionIndex {
 			break
 		}
 		if !x.add(s.PV, descriptionOf(&s), d.bytes) {
-			x.incomplete = fmt.Sprintf("the index has no room for PVs from %.200s on", s.PV)
+			x.incomplete = "the index has no room for all PVs"
 			break
 		}
 	}
