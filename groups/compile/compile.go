@@ -26,6 +26,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/policy"
 	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/store"
 )
 
 // MaxReported limits the Conflicts and Problems of a group. Beyond the limit they are only
@@ -93,6 +94,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 		Archive:  archive,
 		classes:  map[class]*class{},
 		numbers:  map[*capture.Settings]uint64{},
+		refused:  map[string]store.Retention{},
 		deleting: slices.ContainsFunc(groups, func(g v1alpha1.ArchiveGroup) bool { return deletesData(&g) }),
 	}
 	for shard := range shards {
@@ -156,6 +158,7 @@ type compiler struct {
 	classes  map[class]*class
 	numbers  map[*capture.Settings]uint64 // hashes of settings
 	deleting bool                         // some group deletes data
+	refused  map[string]store.Retention // of PVs in groups that policies refuse
 
 	members []member // participating groups, the oldest first
 	wants   []want
@@ -263,6 +266,12 @@ func (c *compiler) assign(wants []want) {
 		shared = c.share(merged)
 		c.reportConflict(wants, &shared.Settings)
 	}
+	owned := shared.Retention
+	if r, found := c.refused[oldest.pv]; found {
+		longer := *shared
+		longer.Retention = keepLonger(longer.Retention, r)
+		shared = c.share(longer)
+	}
 	settings := &shared.Settings
 	shard := c.shard(oldest, shared.twice)
 	hash := c.hash(oldest.pv, settings, shard)
@@ -273,7 +282,7 @@ func (c *compiler) assign(wants []want) {
 		if shared.twice {
 			out.Redundant++
 		}
-		if w.settings.Retention != settings.Retention {
+		if w.settings.Retention != owned {
 			out.KeptLonger++
 		}
 	}

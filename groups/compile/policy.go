@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"varve.dev/varve/engine/policy"
+	"varve.dev/varve/engine/store"
 )
 
 // PolicyOutcome counts what an ArchivePolicy decides about.
@@ -28,6 +29,15 @@ func (c *compiler) countOwned(pv string) {
 	for _, p := range c.Planned.Deciding(pv) {
 		c.outcomeOf(p).Channels++
 	}
+}
+
+// keepOfRefused notes the retention of a PV in a refused group. Like that of a paused group, it still counts:
+// otherwise, a new policy would delete what the group has stored.
+func (c *compiler) keepOfRefused(pv string, r store.Retention) {
+	if longest, found := c.refused[pv]; found {
+		r = keepLonger(longest, r)
+	}
+	c.refused[pv] = r
 }
 
 // refuses reports whether policies forbid the member to name a PV, and notes why. Then the result is that of a group

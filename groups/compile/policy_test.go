@@ -49,6 +49,23 @@ func TestAGroupCannotArchivePVsThatItDoesNotOwn(t *testing.T) {
 	}
 }
 
+// TestARefusedGroupStillKeepsData enforces a policy that refuses a group with a longer retention than the owner's.
+func TestARefusedGroupStillKeepsData(t *testing.T) {
+	groups := []v1alpha1.ArchiveGroup{
+		group("old", 0, v1alpha1.ArchiveGroupSpec{Retention: retention("10y"), Channels: channels("SR:VAC:P")}),
+		group("vacuum", 1, v1alpha1.ArchiveGroupSpec{Retention: retention("30d"), Channels: channels("SR:VAC:P")}),
+	}
+	before := byPV(Compile(groups, nil, Archive{Shards: 8}, now))["SR:VAC:P"].Settings.Retention
+	r := Compile(groups, nil, vacuumOwned(), now)
+	after := byPV(r)["SR:VAC:P"]
+	if after.Settings.Retention != before || after.Group != "ns/vacuum" {
+		t.Errorf("with the policy, group %s archives the PV for %v; want vacuum, and %v as before", after.Group, after.Settings.Retention, before)
+	}
+	if owner := r.Groups["ns/vacuum"]; owner.KeptLonger != 0 {
+		t.Errorf("the owner has the result %+v, which shows the refused group", owner)
+	}
+}
+
 // TestAGroupCannotEraseWhatItDoesNotOwn deletes groups together with their data, while the owner archives the PVs and
 // after that.
 func TestAGroupCannotEraseWhatItDoesNotOwn(t *testing.T) {

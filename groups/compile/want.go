@@ -65,12 +65,19 @@ func (w *wantCollector) addWant(name string, ch *v1alpha1.Channel, place int32) 
 		w.out.addProblem(pv, err.Error())
 		return
 	}
-	if w.refuses(pv) {
+	refused := w.refuses(pv)
+	if refused && w.role == deletes {
 		return
 	}
 	provider := providerOf(name, ch, w.spec, w.Provider)
 	settings, err := w.settings(ch, provider)
-	if err != nil {
+	switch {
+	case refused && err == nil:
+		w.keepOfRefused(pv, settings.Retention)
+		return
+	case refused:
+		return
+	case err != nil:
 		w.out.addProblem(pv, err.Error())
 		return
 	}
