@@ -158,7 +158,7 @@ type compiler struct {
 	classes  map[class]*class
 	numbers  map[*capture.Settings]uint64 // hashes of settings
 	deleting bool                         // some group deletes data
-	refused  map[string]store.Retention // of PVs in groups that policies refuse
+	refused  map[string]store.Retention   // of PVs in groups that policies refuse
 
 	members []member // participating groups, the oldest first
 	wants   []want
