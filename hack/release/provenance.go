@@ -47,7 +47,7 @@ type dependency struct {
 }
 
 // anyBuilder is the builder in the provenance of a release that is not signed, since equal builds have equal
-// files. Whoever signs the release knows the builder.
+// files. The person or machine that signs the release knows the builder.
 const anyBuilder = "https://varve.dev/builders/any"
 
 // signedProvenance writes the provenance with the URI of its builder to a temporary file.

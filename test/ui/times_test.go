@@ -21,7 +21,7 @@ import (
 	"varve.dev/varve/engine/serve"
 )
 
-// What the report of times reads.
+// The script reads these times from the page.
 const (
 	timedLanes   = 8
 	timedSamples = 1_000_000 // per plot, one per second
