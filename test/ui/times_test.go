@@ -21,7 +21,7 @@ import (
 	"varve.dev/varve/engine/serve"
 )
 
-// The script reads these times from the page.
+// The archive in which times are measured, and how often each is.
 const (
 	timedLanes   = 8
 	timedSamples = 1_000_000 // per plot, one per second
