@@ -100,8 +100,10 @@ type part struct {
 	group string
 	pvs   []string
 	ioc   *epics.IOC
-	// incomplete is true if the archive may lose marked samples although other parts are
-	// redundant. clockSteps is true if the clock of the IOC is changed.
+	// redundancy is the number of engines that capture each PV.
+	redundancy int
+	// incomplete is true if the archive may lose marked samples. clockSteps is true if the clock
+	// of the IOC is changed.
 	incomplete, clockSteps bool
 }
 
@@ -110,6 +112,7 @@ const (
 	counting = "counting" // most of the load
 	sharded  = "sharded"  // its shardBy changes
 	toggled  = "toggled"  // its redundancy changes
+	single   = "single"   // its redundancy is always 1
 	clocked  = "clocked"  // on an IOC whose clock changes
 	damaged  = "damaged"  // its stored blocks are corrupted
 	edited   = "edited"   // its PVs and its sampling change; its samples are not counted
@@ -120,15 +123,17 @@ func (t *trial) start(ctx SpecContext) {
 	GinkgoHelper()
 	n := rate() / perPV
 	t.parts = []*part{
-		{group: counting, pvs: archive.Names("SEQ:", n-2*(n/10))},
+		{group: counting, pvs: archive.Names("SEQ:", n-2*(n/10)-n/5)},
 		{group: sharded, pvs: archive.Names("SHD:", n/10)},
 		{group: toggled, pvs: archive.Names("TOG:", n/10), incomplete: true},
+		{group: single, pvs: archive.Names("SGL:", n/5), redundancy: 1},
 		{group: damaged, pvs: archive.Names("DMG:", 5)},
 		{group: clocked, pvs: archive.Names("CLK:", 10), clockSteps: true},
 	}
 	inGroups := archive.Names("EDT:", 20)
 	for _, p := range t.parts {
-		p.incomplete = p.incomplete || t.redundancy < 2
+		p.redundancy = cmp.Or(p.redundancy, t.redundancy)
+		p.incomplete = p.incomplete || p.redundancy < 2
 		if !p.clockSteps {
 			inGroups = append(inGroups, p.pvs...)
 		}
@@ -144,7 +149,7 @@ func (t *trial) start(ctx SpecContext) {
 		if p.clockSteps {
 			p.ioc = t.iocs[1]
 		}
-		manifests += listed(p.group, p.pvs, fmt.Sprintf("redundancy: %d", t.redundancy))
+		manifests += listed(p.group, p.pvs, p.setting())
 	}
 	t.install(ctx, "soak", lab.Spec{"storage": lab.Spec{"cassandra": lab.Spec{
 		"keyspace": soakKeyspace, "external": lab.Spec{"contactPoints": lab.ContactPoints},
@@ -154,6 +159,9 @@ func (t *trial) start(ctx SpecContext) {
 	t.awaitHealthy(ctx, engines)
 	t.reader.Store(t.Client)
 }
+
+// setting returns the line of a manifest that sets the redundancy.
+func (p *part) setting() string { return fmt.Sprintf("redundancy: %d", p.redundancy) }
 
 func (t *trial) part(group string) *part {
 	return t.parts[slices.IndexFunc(t.parts, func(p *part) bool { return p.group == group })]

@@ -82,13 +82,13 @@ func (t *trial) editChannels(ctx SpecContext, _ *site, o *occurrence) {
 // editRetention changes for how long samples are kept, so that blocks move to another tier.
 func (t *trial) editRetention(ctx SpecContext, _ *site, o *occurrence) {
 	p := t.part(counting)
-	t.edit(ctx, p.group, p.pvs, fmt.Sprintf("redundancy: %d", t.redundancy), pick(o.choice, "retention: {raw: 30d}", "retention: {raw: 1y}", "retention: {}"))
+	t.edit(ctx, p.group, p.pvs, p.setting(), pick(o.choice, "retention: {raw: 30d}", "retention: {raw: 1y}", "retention: {}"))
 }
 
 // editShards changes the shards of PVs.
 func (t *trial) editShards(ctx SpecContext, _ *site, o *occurrence) {
 	p := t.part(sharded)
-	t.edit(ctx, p.group, p.pvs, fmt.Sprintf("redundancy: %d", t.redundancy), pick(o.choice,
+	t.edit(ctx, p.group, p.pvs, p.setting(), pick(o.choice,
 		"shardBy: {channel: {}}", "shardBy: {group: {}}", `shardBy: {prefix: {regex: "^SHD:[0-9]{4}"}}`, `shardBy: {prefix: {regex: "[0-9]$"}}`))
 }
 
