@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"varve.dev/varve/test/checkout"
+	"varve.dev/varve/test/child"
 	"varve.dev/varve/test/freeport"
 )
 
@@ -159,15 +160,12 @@ func (n *Node) start() error {
 	cmd := exec.Command(n.script, append([]string{"run", "1"}, n.yaml...)...)
 	cmd.Env = append(os.Environ(), n.env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = attributes()
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = ownGroup()
+	ended, err := child.Start(cmd)
+	if err != nil {
 		return err
 	}
-	n.cmd, n.ended = cmd, make(chan struct{})
-	go func() {
-		defer close(n.ended)
-		_ = cmd.Wait() // an exit by a signal is expected
-	}()
+	n.cmd, n.ended = cmd, ended
 	if err := awaitCQL(n.Addr(), n.ended); err != nil {
 		n.kill()
 		return fmt.Errorf("%w\n%s", err, n.tail())

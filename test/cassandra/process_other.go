@@ -4,5 +4,5 @@ package cassandra
 
 import "syscall"
 
-// attributes returns nil: a node outlives a test process that is killed.
-func attributes() *syscall.SysProcAttr { return nil }
+// ownGroup returns nil: a process stays in the group of the test process.
+func ownGroup() *syscall.SysProcAttr { return nil }

@@ -173,7 +173,7 @@ func (n *Node) Nodetool(tb testing.TB, args ...string) string {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), n.script, append([]string{"nodetool", "1"}, args...)...)
 	cmd.Env = append(os.Environ(), n.env...)
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = ownGroup()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		tb.Fatalf("nodetool %s: %v\n%s", strings.Join(args, " "), err, out)

@@ -21,6 +21,7 @@ import (
 	_ "github.com/go-sql-driver/mysql" // for sql.Open
 	_ "github.com/jackc/pgx/v5/stdlib" // for sql.Open
 
+	"varve.dev/varve/test/child"
 	"varve.dev/varve/test/freeport"
 )
 
@@ -195,15 +196,11 @@ func serve(t *testing.T, owner *syscall.Credential, stop syscall.Signal, args ..
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
+	ended, err := child.Start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // the log says why it ended
-	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(stop)
 		timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
