@@ -163,7 +163,7 @@ build-helm: ; hack/tools.sh helm
 
 # Tests whose names begin with TestLong_ take minutes. They test the types of every server,
 # thousands of seeds, and Cassandra nodes that fail and return.
-LONG = ^TestLong_
+LONG = TestLong_
 
 # `make test` tests these packages without the race detector. They and their tests start no
 # goroutine, which `make verify` checks, so the detector finds nothing in them. It makes them take five
@@ -177,7 +177,7 @@ SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/
 
 .PHONY: test
 test: deps ## Run the tests that every edit needs, with the race detector.
-	COMPUTING="$(SINGLE)" hack/test.sh -skip '$(LONG)' $(TESTFLAGS) $(PKG)
+	COMPUTING="$(SINGLE)" hack/test.sh -skip '^$(LONG)' $(TESTFLAGS) $(PKG)
 
 # The long tests of these packages simulate days, or run thousands of seeds. The race detector makes
 # them take five times as long. `make test` runs the short tests of these packages, most of them with
@@ -189,7 +189,7 @@ COMPUTING = ./controllers/placement/... ./engine ./engine/block ./engine/postpro
 # COMPUTING beside them.
 .PHONY: test-long
 test-long: deps ## Run only the tests that take minutes each.
-	COMPUTING="$(COMPUTING)" PARALLEL=2 hack/test.sh -run '$(LONG)' $(TESTFLAGS) $(PKG)
+	COMPUTING="$(COMPUTING)" PARALLEL=2 NAMED=$(LONG) hack/test.sh -run '^$(LONG)' $(TESTFLAGS) $(PKG)
 	$(GO) run -trimpath ./test/handover/explore
 
 .PHONY: test-all

@@ -13,6 +13,7 @@
 #                          for servers)
 #   COMPUTING              packages, such as "./engine/seal ./test/handover", that are tested without
 #                          the race detector: one at a time, beside the other packages
+#   NAMED                  beginning of a test's name: packages without such a test are left out
 #   VARVE_TEST_CASSANDRA   HOST:PORT of a running node, which is used instead of a new one
 #   VARVE_BIN              file of the built program, which is used instead of a new build
 set -euo pipefail
@@ -23,6 +24,15 @@ for argument; do
   if [[ $argument == ./* ]]; then packages+=("$argument"); else flags+=("$argument"); fi
 done
 [[ ${#packages[@]} -gt 0 ]] || packages=(./...)
+
+# with_tests prints the packages of a list that have a test of that name. A package without one would
+# still be built, linked and started.
+with_tests() {
+  local directory import
+  go list -f '{{.Dir}} {{.ImportPath}}' "$@" | while read -r directory import; do
+    if grep -qs "^func $NAMED" "$directory"/*_test.go; then echo "$import"; fi
+  done
+}
 
 # The packages that the tests import.
 imports=$(go list -f '{{join .TestImports "\n"}}{{"\n"}}{{join .XTestImports "\n"}}' "${packages[@]}" | sort -u)
@@ -112,7 +122,7 @@ longest_first() {
                           { print 5, $0 }' | sort -s -k 1,1 | cut -d ' ' -f 2
 }
 
-list=$(go list "${packages[@]}")
+if [[ -n ${NAMED:-} ]]; then list=$(with_tests "${packages[@]}"); else list=$(go list "${packages[@]}"); fi
 [[ -n $list ]] || { echo "no package matches" >&2; exit 1; }
 mapfile -t packages < <(longest_first <<<"$list")
 computing=()
@@ -122,6 +132,10 @@ if [[ -n ${COMPUTING:-} ]]; then
   mapfile -t computing < <(printf '%s\n' "${packages[@]}" | grep -Fx "$names")
   mapfile -t packages < <(printf '%s\n' "${packages[@]}" | grep -vFx "$names")
 fi
+
+# At the end of each test program, the race detector waits for goroutines that race in the last moment:
+# a second unless told otherwise.
+export GORACE=${GORACE:-atexit_sleep_ms=100}
 
 # -trimpath makes the build cache independent of the checkout's path. `make lint` vets the code.
 # Without symbol tables the test programs link faster.
