@@ -26,9 +26,15 @@ type Objects[T client.Object] struct {
 
 	mu     sync.RWMutex
 	synced bool
-	seen   time.Time // when the API server last sent something
 	byName map[string]T
+	// latest is when the API server last sent something. Of what it sent less than burst after settled, earliest is
+	// the first. Both are zero at first.
+	latest, earliest, settled time.Time
 }
+
+// burst is how long changes may still arrive that were sent before a change which has arrived. While the
+// network is cut, they wait, and then they arrive together.
+const burst = 5 * time.Second
 
 // Select selects the objects to mirror. A selected object has all Labels with the given
 // values, and the labels in Has with any value.
@@ -66,16 +72,42 @@ func (o *Objects[T]) All() (byName map[string]T, synced bool) {
 	return maps.Clone(o.byName), o.synced
 }
 
-// Seen returns when the API server last sent a change, a list or a bookmark. It sends a bookmark about every
+// Seen returns when a change, a list or a bookmark of the API server arrived. It sends a bookmark about every
 // minute. The mirror has all changes before that time, except for those that were under way. Seen returns the zero
 // time before the first list.
+//
+// What arrives may be old: after the network was cut, changes of minutes arrive one after another, and each of them is
+// followed by later ones. So Seen leaves out what arrived less than burst ago. Until then, it returns the time of what
+// arrived before, up to which the mirror has all changes.
 func (o *Objects[T]) Seen() time.Time {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	if !o.synced {
 		return time.Time{}
 	}
-	return o.seen
+	return o.settledAt(time.Now())
+}
+
+// settledAt returns the latest known arrival that was at least burst ago, or else the time of the last one before.
+func (o *Objects[T]) settledAt(now time.Time) time.Time {
+	switch {
+	case now.Sub(o.latest) >= burst:
+		return o.latest
+	case now.Sub(o.earliest) >= burst:
+		return o.earliest
+	}
+	return o.settled
+}
+
+// arrivedLocked notes that the API server has sent something.
+func (o *Objects[T]) arrivedLocked() {
+	now := time.Now()
+	if o.settled.IsZero() {
+		o.settled, o.earliest = now, now // the first list is no older than the request
+	} else if now.Sub(o.earliest) >= burst {
+		o.settled, o.earliest = o.settledAt(now), now
+	}
+	o.latest = now
 }
 
 // Retries are frequent, so that the mirror is up to date soon after the API server comes back.
@@ -147,7 +179,7 @@ func (r reflected[T]) Replace(list []any, _ string) error {
 func (r reflected[T]) Bookmark(string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen = time.Now()
+	r.arrivedLocked()
 	return nil
 }
 
@@ -157,7 +189,7 @@ func (r reflected[T]) Resync() error { return nil }
 func (r reflected[T]) change(f func()) {
 	r.mu.Lock()
 	f()
-	r.seen = time.Now()
+	r.arrivedLocked()
 	r.mu.Unlock()
 	r.changed()
 }
