@@ -27,8 +27,9 @@ type Objects[T client.Object] struct {
 	mu     sync.RWMutex
 	synced bool
 	byName map[string]T
-	// latest is when the API server last sent something. Of what it sent less than burst after settled, earliest is
-	// the first. Both are zero at first.
+	// latest is when the last message of the API server arrived. earliest is when the first message of the present
+	// period arrived; the next period begins with the first message at least burst later. settled is the time that
+	// Seen returned when the present period began. All are zero before the first message.
 	latest, earliest, settled time.Time
 }
 
@@ -72,13 +73,12 @@ func (o *Objects[T]) All() (byName map[string]T, synced bool) {
 	return maps.Clone(o.byName), o.synced
 }
 
-// Seen returns when a change, a list or a bookmark of the API server arrived. It sends a bookmark about every
+// Seen returns when a message of the API server arrived: a change, a list or a bookmark, which it sends about every
 // minute. The mirror has all changes before that time, except for those that were under way. Seen returns the zero
 // time before the first list.
 //
-// What arrives may be old: after the network was cut, changes of minutes arrive one after another, and each of them is
-// followed by later ones. So Seen leaves out what arrived less than burst ago. Until then, it returns the time of what
-// arrived before, up to which the mirror has all changes.
+// A message may be old. After the network was cut, the changes of minutes arrive one after another, and the mirror has
+// the later ones only when all have arrived. So Seen leaves out messages that arrived less than burst ago.
 func (o *Objects[T]) Seen() time.Time {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -88,7 +88,8 @@ func (o *Objects[T]) Seen() time.Time {
 	return o.settledAt(time.Now())
 }
 
-// settledAt returns the latest known arrival that was at least burst ago, or else the time of the last one before.
+// settledAt returns the latest arrival, of those that are known, that was at least burst ago. The first message counts at
+// once, because it is the answer to a request.
 func (o *Objects[T]) settledAt(now time.Time) time.Time {
 	switch {
 	case now.Sub(o.latest) >= burst:
@@ -103,7 +104,7 @@ func (o *Objects[T]) settledAt(now time.Time) time.Time {
 func (o *Objects[T]) arrivedLocked() {
 	now := time.Now()
 	if o.settled.IsZero() {
-		o.settled, o.earliest = now, now // the first list is no older than the request
+		o.settled, o.earliest = now, now
 	} else if now.Sub(o.earliest) >= burst {
 		o.settled, o.earliest = o.settledAt(now), now
 	}

@@ -209,7 +209,7 @@ func (s *Shard) noteSaved(c *store.Claim, sealed store.Position) {
 
 // capturedAfter returns a time, in ns since 1970, after which the samples in the rows of a writer after a position
 // were captured. It is the start of the writer, unless this sealer has sealed rows of the writer before. The time of
-// the row at the position would be too late: while rows wait for the store, the next row may have older samples.
+// the row at the position may be too late: after an outage of the store, the next row may have samples from before it.
 func (s *Shard) capturedAfter(c *store.Claim, at store.Position) int64 {
 	if earlier, known := s.saved[c.Writer]; known && earlier.at <= at {
 		return min(earlier.until, c.Saved) // an earlier claim may have been ahead, while its writer knew nothing of its clock
