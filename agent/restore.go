@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"varve.dev/varve/agent/handover"
@@ -57,9 +58,26 @@ func (a *Agent) restoreShard(saved *savedShard) *shard {
 		a.lists.Put(name, l)
 	}
 	_, s.leaving = splitLeaving(s.captured, s.spec.Lists)
+	if s.decision.Hold {
+		s.updateFormer(a.restoreFormer)
+	}
 	// Lists that are not on disk come from the API server, as at a first start.
 	s.listsTried = s.decision.Hold && (len(s.captured) > 0 || len(saved.Captured) == 0)
 	return s
+}
+
+// restoreFormer returns a former list of a shard, or nil if it is not on disk: an earlier version did not save former
+// lists, and a list may not have been read yet. The engine then knows that it does not know which PVs left the shard.
+func (a *Agent) restoreFormer(name string) *list {
+	l, err := a.restoreList(name)
+	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			a.log.Warn("a channel list on disk cannot be used", "list", name, "err", err)
+		}
+		return nil
+	}
+	a.lists.Put(name, l)
+	return l
 }
 
 func (a *Agent) restoreList(name string) (*list, error) {
@@ -126,6 +144,11 @@ func (a *Agent) snapshot() (st savedState, data map[string][]byte) {
 		})
 		for name, l := range s.captured {
 			data[name] = l.data
+		}
+		for name, f := range s.former {
+			if f.list != nil {
+				data[name] = f.list.data
+			}
 		}
 	}
 	return st, data

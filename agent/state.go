@@ -17,7 +17,9 @@ import (
 // The state on disk lets a restarted container capture at once:
 //
 //	DIR/state         "varve-agent-state 1 <SHA-256 of the rest>\n", then JSON: savedState
-//	DIR/lists/NAME    channel lists, named by the hash of their content
+//	DIR/lists/NAME    channel lists that shards capture, and former ones, named by the hash of their content
+//
+// The specs in the state name the former lists. An earlier version saved only the captured lists.
 //
 // Each file is written under a temporary name, synced, and renamed.
 const (

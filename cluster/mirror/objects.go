@@ -26,9 +26,16 @@ type Objects[T client.Object] struct {
 
 	mu     sync.RWMutex
 	synced bool
-	seen   time.Time // when the API server last sent something
 	byName map[string]T
+	// latest is when the last message of the API server arrived. earliest is when the first message of the present
+	// period arrived; the next period begins with the first message at least burst later. settled is the time that
+	// Seen returned when the present period began. All are zero before the first message.
+	latest, earliest, settled time.Time
 }
+
+// burst is how long changes may still arrive that were sent before a change which has arrived. While the
+// network is cut, they wait, and then they arrive together.
+const burst = 5 * time.Second
 
 // Select selects the objects to mirror. A selected object has all Labels with the given
 // values, and the labels in Has with any value.
@@ -66,16 +73,42 @@ func (o *Objects[T]) All() (byName map[string]T, synced bool) {
 	return maps.Clone(o.byName), o.synced
 }
 
-// Seen returns when the API server last sent a change, a list or a bookmark. It sends a bookmark about every
+// Seen returns when a message of the API server arrived: a change, a list or a bookmark, which it sends about every
 // minute. The mirror has all changes before that time, except for those that were under way. Seen returns the zero
 // time before the first list.
+//
+// A message may be old. After the network was cut, the changes of minutes arrive one after another, and the mirror has
+// the later ones only when all have arrived. So Seen leaves out messages that arrived less than burst ago.
 func (o *Objects[T]) Seen() time.Time {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	if !o.synced {
 		return time.Time{}
 	}
-	return o.seen
+	return o.settledAt(time.Now())
+}
+
+// settledAt returns the latest arrival, of those that are known, that was at least burst ago. The first message counts at
+// once, because it is the answer to a request.
+func (o *Objects[T]) settledAt(now time.Time) time.Time {
+	switch {
+	case now.Sub(o.latest) >= burst:
+		return o.latest
+	case now.Sub(o.earliest) >= burst:
+		return o.earliest
+	}
+	return o.settled
+}
+
+// arrivedLocked notes that the API server has sent something.
+func (o *Objects[T]) arrivedLocked() {
+	now := time.Now()
+	if o.settled.IsZero() {
+		o.settled, o.earliest = now, now
+	} else if now.Sub(o.earliest) >= burst {
+		o.settled, o.earliest = o.settledAt(now), now
+	}
+	o.latest = now
 }
 
 // Retries are frequent, so that the mirror is up to date soon after the API server comes back.
@@ -147,7 +180,7 @@ func (r reflected[T]) Replace(list []any, _ string) error {
 func (r reflected[T]) Bookmark(string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen = time.Now()
+	r.arrivedLocked()
 	return nil
 }
 
@@ -157,7 +190,7 @@ func (r reflected[T]) Resync() error { return nil }
 func (r reflected[T]) change(f func()) {
 	r.mu.Lock()
 	f()
-	r.seen = time.Now()
+	r.arrivedLocked()
 	r.mu.Unlock()
 	r.changed()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"varve.dev/varve/engine/moment"
+	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/stream"
 )
 
@@ -216,10 +217,14 @@ func warnIfIncomplete(w io.Writer, until string) {
 	if until == "" {
 		return
 	}
+	known := "The samples are complete until " + until
 	if t, err := time.Parse(time.RFC3339Nano, until); err == nil {
-		until = t.Local().Format(clockLayout)
+		known = "The samples are complete until " + t.Local().Format(clockLayout)
+		if t.UnixNano() <= query.Earliest {
+			known = "It is not known until when the samples are complete"
+		}
 	}
-	fmt.Fprintf(w, "The newest samples are missing: an engine does not answer, or is behind. The samples are complete until %s. Try again later.\n", until)
+	fmt.Fprintf(w, "The newest samples are missing: an engine does not answer, or is behind. %s. Try again later.\n", known)
 }
 
 // warnIfLost prints how many samples an answer leaves out, unless n is empty.

@@ -54,8 +54,9 @@ const (
 type Log struct {
 	store   Store
 	writer  store.WriterID
-	clock   *clock.Clock // nil if it is right
-	queue   chan entry   // never closed; Run drains it after its context has ended
+	clock   *clock.Clock  // nil if it is right
+	began   time.Duration // since boot, when the log began to use the clock
+	queue   chan entry    // never closed; Run drains it after its context has ended
 	log     *slog.Logger
 	dropped atomic.Uint64
 	written atomic.Uint64
@@ -69,7 +70,7 @@ type Log struct {
 // close sync if sync is set. Run closes sync once all earlier entries are written or dropped.
 type entry struct {
 	mark  store.PVMark
-	loss  *sample.Mark
+	loss  *loss
 	meta  *store.PVMetadata
 	sync  chan<- struct{}
 	guess guess
@@ -102,7 +103,7 @@ func (l *Log) entry(pv string, m sample.Mark) entry {
 // add queues a mark, or makes it part of a loss in the queue.
 func (l *Log) add(e entry) {
 	if m := e.mark.Mark; m.Kind == sample.Lost {
-		if e.loss = l.waiting.addLoss(lossKey{e.mark.PV, m.Reason, e.guess.made}, m); e.loss == nil {
+		if e.loss = l.waiting.addLoss(lossKey{e.mark.PV, m.Reason, e.guess.made}, loss{m, e.guess}); e.loss == nil {
 			return
 		}
 	}

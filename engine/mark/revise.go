@@ -11,17 +11,16 @@ import (
 
 // UseClock makes the log correct marks whose times come from a clock of which nothing was known. An engine
 // that starts while the store is away has such a clock. Its marks wait for the store, whose servers tell the
-// time. UseClock must be called before Add and Run.
-func (l *Log) UseClock(c *clock.Clock) { l.clock = c }
+// time. UseClock must be called before Add and Run, and before the clock gives a time to a mark.
+func (l *Log) UseClock(c *clock.Clock) { l.clock, l.began = c, c.Boot() }
 
 // guess says how the times of a mark can be corrected once the clock is known.
 type guess struct {
 	// made means that nothing was known of the clock. Otherwise the times need no correction.
 	made bool
-	// epoch is when the clock since boot stood at 0, in ns since 1970, by the clock when the mark was added.
-	epoch int64
-	// boot is the time since boot when the mark was added.
-	boot time.Duration
+	// least and most are when the clock since boot stood at 0, in ns since 1970, by the clock when the mark was
+	// added. They differ if the clock was set while a loss grew.
+	least, most int64
 }
 
 // guess returns how the times of a mark that is added now can be corrected.
@@ -33,7 +32,12 @@ func (l *Log) guess() guess {
 	if known {
 		return guess{}
 	}
-	return guess{true, at, l.clock.Boot()}
+	return guess{true, at, at}
+}
+
+// with returns how the times of a mark can be corrected of which another guess gave a part.
+func (g guess) with(o guess) guess {
+	return guess{g.made, min(g.least, o.least), max(g.most, o.most)}
 }
 
 // revise corrects the marks of a batch that has guesses, if the clock is known by now. It asks the servers of
@@ -53,10 +57,11 @@ func (l *Log) revise(ctx context.Context, batch []entry) {
 	if !known {
 		return
 	}
+	lived := span{at + int64(l.began), max(at+int64(l.clock.Boot()), l.clock.Now().End)}
 	for i := range batch {
 		if e := &batch[i]; e.guess.made {
-			if by := at - e.guess.epoch; by > negligible || by < -negligible {
-				e.mark.Mark = moved(e.mark.Mark, by, at+int64(e.guess.boot))
+			if by := (span{at - e.guess.most, at - e.guess.least}); by.to > negligible || by.from < -negligible {
+				e.mark.Mark = moved(e.mark.Mark, by, lived)
 			}
 			e.guess = guess{}
 		}
@@ -72,30 +77,50 @@ const (
 	sometimes = int64(24 * time.Hour)
 )
 
-// moved returns a mark that was added at a time, in ns since 1970, when the clock was behind by some ns. A point
-// in time moves. A loss covers the old and the new time of its ends, because the clock may have been set in
-// between. After a large correction, such a loss would hide days or years. An end then moves if this clock gave its
-// time, and stays if an IOC gave it. moved compares the end with the present time of both clocks: the closer one gave
-// it.
-func moved(m sample.Mark, by, added int64) sample.Mark {
+// span is from one time or difference to another one, in ns.
+type span struct{ from, to int64 }
+
+// distance returns how far a time is from the span. It is 0 up to clock.Widest beyond the ends of the span, because
+// a bound of a mark may be so far from the clock.
+func (s span) distance(t int64) uint64 {
+	from, to := s.from-int64(clock.Widest), s.to+int64(clock.Widest)
+	switch {
+	case t < from:
+		return uint64(from) - uint64(t)
+	case t > to:
+		return uint64(t) - uint64(to)
+	}
+	return 0
+}
+
+// moved returns a mark whose times are from a clock that was behind. by is by how much: it is a span if the clock
+// was set while a loss grew. lived is the time from the start of the engine until now. The clock gave all its times in
+// lived, so a loss that grew for hours, and waited for the store for hours, is corrected as a whole.
+//
+// A point in time moves. A loss covers the old and the new time of its ends, because the clock may have been set
+// before the mark was added. After a large correction, such a loss would hide days or years. An end then moves if only
+// this clock can have given its time, and stays if only an IOC can. moved compares the end with lived by both clocks:
+// the closer one gave it. IOCs also gave the times of samples that an earlier process left in the spool, so a time
+// up to a day before lived may always be an IOC's.
+//
+// No end moves past now, because nothing later is lost yet.
+func moved(m sample.Mark, by, lived span) sample.Mark {
 	if m.End == 0 {
-		m.Time += by
+		m.Time += by.from
 		return m
 	}
+	unsure := max(by.to, -by.from) <= sometimes
+	shown := span{lived.from - by.to, lived.to - by.from} // lived, as the clock showed it
 	from, to := m.Time, m.End
 	m.Time, m.End = math.MaxInt64, math.MinInt64
 	for _, t := range [...]int64{from, to} {
-		old, fresh := distance(t, added-by), distance(t, added)
-		unsure := distance(by, 0) <= uint64(sometimes)
-		if unsure || old < fresh {
-			m.Time, m.End = min(m.Time, t+by), max(m.End, t+by)
+		ours, other := shown.distance(t), lived.distance(t)
+		if unsure || ours <= other {
+			m.Time, m.End = min(m.Time, t+by.from, lived.to), max(m.End, min(t+by.to, lived.to))
 		}
-		if unsure || old >= fresh {
+		if unsure || other <= ours || other <= uint64(sometimes) {
 			m.Time, m.End = min(m.Time, t), max(m.End, t)
 		}
 	}
 	return m
 }
-
-// distance returns the time in ns between two times.
-func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }

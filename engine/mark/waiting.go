@@ -17,9 +17,15 @@ const maxGap = int64(10 * time.Second)
 // have timed stays apart from the rest.
 type waiting struct {
 	mu      sync.Mutex
-	losses  map[lossKey]*sample.Mark
+	losses  map[lossKey]*loss
 	dropped map[noteKey]note
 	shards  map[int][]sample.Mark
+}
+
+// loss is a loss that may grow, and how all its times can be corrected.
+type loss struct {
+	sample.Mark
+	guess guess
 }
 
 type lossKey struct {
@@ -33,8 +39,8 @@ type noteKey struct {
 	guessed bool // nothing is known of the clock that gave the times
 }
 
-// note is the time, in ns since 1970, and the number of the marks of a PV that were dropped. guess is that of the
-// first one.
+// note is the time, in ns since 1970, and the number of the marks of a PV that were dropped. guess is
+// that of all of them.
 type note struct {
 	from, to int64
 	n        int
@@ -43,15 +49,16 @@ type note struct {
 
 // addLoss adds a loss to the waiting one of the same PV and reason if they follow each other, and
 // returns nil. Otherwise it returns a new one, which the caller must queue.
-func (w *waiting) addLoss(key lossKey, m sample.Mark) *sample.Mark {
+func (w *waiting) addLoss(key lossKey, m loss) *loss {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l := w.losses[key]; l != nil && m.Time-l.End <= maxGap && l.Time-m.End <= maxGap && m.Text == l.Text {
 		l.Time, l.End, l.Count = min(l.Time, m.Time), max(l.End, m.End), l.Count+m.Count
+		l.guess = l.guess.with(m.guess)
 		return nil
 	}
 	if w.losses == nil {
-		w.losses = map[lossKey]*sample.Mark{}
+		w.losses = map[lossKey]*loss{}
 	}
 	w.losses[key] = &m
 	return &m
@@ -65,13 +72,13 @@ func (w *waiting) finish(e entry) entry {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forgetLocked(&e)
-	e.mark.Mark, e.loss = *e.loss, nil
+	e.mark.Mark, e.guess, e.loss = e.loss.Mark, e.loss.guess, nil
 	return e
 }
 
 // forgetLocked makes the loss of an entry final.
 func (w *waiting) forgetLocked(e *entry) {
-	if key := (lossKey{e.mark.PV, e.loss.Reason, e.guess.made}); w.losses[key] == e.loss {
+	if key := (lossKey{e.mark.PV, e.loss.Reason, e.loss.guess.made}); w.losses[key] == e.loss {
 		delete(w.losses, key)
 	}
 }
@@ -80,20 +87,20 @@ func (w *waiting) forgetLocked(e *entry) {
 func (w *waiting) addDropped(e *entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m := e.mark.Mark
+	m, g := e.mark.Mark, e.guess
 	if e.loss != nil {
 		w.forgetLocked(e)
-		m = *e.loss
+		m, g = e.loss.Mark, e.loss.guess
 	}
 	if w.dropped == nil {
 		w.dropped = map[noteKey]note{}
 	}
-	key := noteKey{e.mark.PV, e.guess.made}
+	key := noteKey{e.mark.PV, g.made}
 	d, known := w.dropped[key]
 	if !known {
-		d = note{from: m.Time, to: m.Time, guess: e.guess}
+		d = note{from: m.Time, to: m.Time, guess: g}
 	}
-	w.dropped[key] = note{min(d.from, m.Time), max(d.to, m.Time, m.End), d.n + 1, d.guess}
+	w.dropped[key] = note{min(d.from, m.Time), max(d.to, m.Time, m.End), d.n + 1, d.guess.with(g)}
 }
 
 // takeDropped removes at most n notes, and returns a mark for each. The marks have no writer.

@@ -65,9 +65,13 @@ func NewImporter(ctx context.Context, opts Options) (*Importer, error) {
 	if found {
 		m.cutoff = c.Before
 	}
-	m.reader = &query.Reader{Store: opts.Store, Shards: opts.Shards}
+	now := clock.New(clock.Config{})
+	if st, has := opts.Store.(clock.Store); has {
+		now.Use(st)
+	}
+	m.reader = &query.Reader{Store: opts.Store, Shards: opts.Shards, Now: now.StoreTime}
 	m.seal = &seal.Config{
-		Store: opts.Store, Memory: journal.NewMemory(1 << 30), Clock: clock.New(clock.Config{}),
+		Store: opts.Store, Memory: journal.NewMemory(1 << 30), Clock: now,
 		Metrics: seal.NewMetrics(prometheus.NewRegistry()), Log: opts.Log,
 		Last: func(ctx context.Context, pv string, at int64) (*sample.Run, error) {
 			return query.LastInBlocks(ctx, opts.Store, pv, at)

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store/pebble"
@@ -129,5 +131,30 @@ func TestMarkPresent(t *testing.T) {
 	markPresent(present, run, has, 0, nil)
 	if present[0] || !present[1] || present[2] || present[3] {
 		t.Errorf("present are %v", present)
+	}
+}
+
+// timed is a store whose servers have clocks.
+type timed struct{ *pebble.Store }
+
+// storeTime is the time by the servers of a timed store.
+const storeTime = 42
+
+// Clocks implements clock.Store.
+func (timed) Clocks(context.Context, func() time.Duration) ([]clock.Reading, error) { return nil, nil }
+
+// Now implements clock.Store.
+func (timed) Now() int64 { return storeTime }
+
+// TestAnImportReadsByTheClocksOfTheStore checks that an import decides by the clocks of the store, as all readers do,
+// which samples of the archive have expired.
+func TestAnImportReadsByTheClocksOfTheStore(t *testing.T) {
+	m := newImporter(t, Options{Store: timed{newStore(t)}})
+	if m.reader.Now == nil || m.reader.Now() != storeTime {
+		t.Fatal("the reader of the archive does not use the clocks of the store")
+	}
+	plain := newImporter(t, Options{Store: newStore(t)})
+	if age := time.Since(time.Unix(0, plain.reader.Now())); age < 0 || age > time.Hour {
+		t.Errorf("without such clocks, the reader's time is %v ago", age)
 	}
 }

@@ -146,7 +146,7 @@ func (s *Shard) adoptReleased(ctx context.Context) error {
 func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position) (*gathering, error) {
 	var waits error
 	got := &gathering{
-		byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive, read: c.Since,
+		byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive,
 		limit: math.MaxUint64, before: map[string]store.Position{}, refused: map[string]bool{}, late: lateSamples{},
 	}
 	partly := s.partly(c.Writer)
@@ -160,6 +160,7 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 		maps.Copy(got.refused, partly.pvs)
 		got.onlyLater = true
 	}
+	got.read = s.capturedAfter(&c, got.at)
 	for row, err := range s.cfg.Store.Journal(ctx, s.shardJournal.Shard, c.Writer, got.at, c.Last) {
 		if err != nil {
 			return got, err
@@ -187,7 +188,33 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 	if err := s.sealGathered(ctx, c, got); err != nil {
 		return got, err
 	}
+	s.noteSaved(&c, got.sealed)
 	return got, waits
+}
+
+// saved is what an earlier claim of a writer said: its samples from before a time, in ns since 1970, are in rows up to a
+// position, or in rows of other writers.
+type saved struct {
+	until int64
+	at    store.Position
+}
+
+// noteSaved remembers what a claim says, if all rows that it names are sealed. A later claim names rows that may expire
+// before they are sealed.
+func (s *Shard) noteSaved(c *store.Claim, sealed store.Position) {
+	if c.Saved != 0 && c.Last <= sealed {
+		s.saved[c.Writer] = saved{c.Saved, c.Last}
+	}
+}
+
+// capturedAfter returns a time, in ns since 1970, after which the samples in the rows of a writer after a position
+// were captured. It is the start of the writer, unless this sealer has sealed rows of the writer before. The time of
+// the row at the position may be too late: after an outage of the store, the next row may have samples from before it.
+func (s *Shard) capturedAfter(c *store.Claim, at store.Position) int64 {
+	if earlier, known := s.saved[c.Writer]; known && earlier.at <= at {
+		return min(earlier.until, c.Saved) // an earlier claim may have been ahead, while its writer knew nothing of its clock
+	}
+	return c.Since
 }
 
 // dropClaim drops the claim of a writer that closed or died, and marks its death if it died.
@@ -207,6 +234,7 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 		s.reportGap(c.Writer, lost)
 	}
 	delete(s.watched, c.Writer)
+	delete(s.saved, c.Writer)
 	delete(s.positions.sealed, c.Writer)
 	c.Sealed = g.sealed
 	return s.cfg.Store.DropClaim(ctx, c)
@@ -249,6 +277,7 @@ func (s *Shard) unwatchGone(claims []store.Claim) {
 	maps.DeleteFunc(s.watched, func(w store.WriterID, _ life) bool { return gone(w) })
 	maps.DeleteFunc(s.refused.writers, func(w store.WriterID, _ *partlySealed) bool { return gone(w) })
 	maps.DeleteFunc(s.held, func(w store.WriterID, _ []heldRows) bool { return gone(w) })
+	maps.DeleteFunc(s.saved, func(w store.WriterID, _ saved) bool { return gone(w) })
 	s.countHeld()
 }
 

@@ -139,7 +139,7 @@ func (s *Shard) leaveOut(row *store.JournalRow, before int64, err error) {
 		"writer", row.Writer.String(), "position", uint64(row.At), "err", err)
 	m := sample.Mark{Time: before, End: s.clock.Now().End, Kind: sample.Lost, Reason: sample.Damaged, Text: err.Error()}
 	if t, failed := journal.FlushTime(*row); failed == nil {
-		m.End = max(t, before) + int64(rowSlack)
+		m.End = latestBuilt(row, max(t, before))
 	}
 	pvs, failed := journal.Names(row.Index)
 	for _, pv := range pvs {

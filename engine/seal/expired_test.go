@@ -114,7 +114,7 @@ func TestExpiredRowsAreMarked(t *testing.T) {
 				}
 				l, all := (*losses)[0], m.all["A"]
 				if l.Kind != sample.Lost || l.pv != "" || l.Time > all[10*c.from].Time || l.End < all[10*c.to+9].Time ||
-					10*c.to+10 < len(all) && l.End > all[10*c.to+19].Time+int64(10*time.Second+rowSlack) {
+					10*c.to+10 < len(all) && l.End > all[10*c.to+19].Time+int64(10*time.Second+writeSlack) {
 					t.Errorf("the mark is %+v, want one of the samples from %d to %d", l, all[10*c.from].Time, all[10*c.to+9].Time)
 				}
 			})
@@ -152,6 +152,80 @@ func TestTheMarkOfExpiredRowsBoundsAWriterWithoutAClock(t *testing.T) {
 			t.Errorf("the losses are %+v, want one from %d to %d", *losses, lost[0].Time, lost[9].Time)
 		}
 	})
+}
+
+// TestTheLatestTimeOfARow checks up to when the samples of a row may have been captured: little later than it was
+// written, if its writer's clock was right, and never before the row's own time.
+func TestTheLatestTimeOfARow(t *testing.T) {
+	const built = int64(time.Hour)
+	for name, c := range map[string]struct{ written, want time.Duration }{
+		"at once":                        {time.Second, time.Second + writeSlack},
+		"the writer's clock was unknown": {clock.Widest, clock.Widest},
+		"it was written again later":     {12 * time.Hour, rowSlack},
+		"the writer's clock was ahead":   {-20 * time.Minute, 0},
+		"rows do not expire":             {-time.Hour, rowSlack}, // Written is 0
+	} {
+		row := &store.JournalRow{Written: built + int64(c.written)}
+		if got := time.Duration(latestBuilt(row, built) - built); got != c.want {
+			t.Errorf("%s: the row was built at most %v after its time, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestASecondAttemptMarksWhatItCouldHaveLost checks that rows which expired after earlier rows of their writer were
+// sealed are marked from a time near their samples, and not from the start of the writer. A writer whose samples waited
+// for the store has samples in its next row that are older than its last row.
+func TestASecondAttemptMarksWhatItCouldHaveLost(t *testing.T) {
+	for name, dead := range map[string]bool{"Closed": false, "Dead": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const rows, sealed, ttl = 6, 3, 24 * time.Hour
+				m := newSimulation(t, 1)
+				m.st.ttl = ttl
+				first := m.launch()
+				second := m.launch()
+				m.lead(second)
+				for i := range rows {
+					time.Sleep(2 * time.Minute)
+					m.putRow(first, 10, "A")
+					if i == sealed-1 {
+						time.Sleep(10 * time.Second) // the claim names the row
+						m.checkpoint(second)
+					}
+				}
+				first.end()
+				w := first.shardJournal.Writer()
+				m.expireRows(w, func(at store.Position) bool { return at.N() > sealed })
+				if dead {
+					_ = m.st.with(func() {
+						c := m.st.claims[w]
+						c.Closed = false
+						m.st.claims[w] = c
+					})
+				}
+				failed := false
+				second.shard.cfg.Died = func(context.Context, int, int64, int64) error {
+					if failed {
+						return nil
+					}
+					failed = true
+					return errors.New("the list of PVs that left cannot be read")
+				}
+				losses := second.collectLosses()
+				for range 3 {
+					time.Sleep(ttl / 2)
+					_, _ = second.shard.adopt(t.Context(), true)
+				}
+				kept, lost := m.all["A"][10*sealed-1], m.all["A"][10*sealed:]
+				if len(*losses) != 1 || failed != dead {
+					t.Fatalf("losses are reported: %+v, want one; an attempt failed: %v", *losses, failed)
+				}
+				if l := (*losses)[0]; l.Time <= kept.Time || l.Time > lost[0].Time || l.End < lost[len(lost)-1].Time {
+					t.Errorf("the mark is %+v, want one that begins between %d and %d and ends after %d", l, kept.Time, lost[0].Time, lost[len(lost)-1].Time)
+				}
+			})
+		})
+	}
 }
 
 // TestExpiredRowsOfADeadWriterCountOnce checks that rows that expired are counted and marked once, although the

@@ -140,6 +140,7 @@ type Shard struct {
 	damage    damage
 	refused   refusals
 	held      map[store.WriterID][]heldRows
+	saved     map[store.WriterID]saved
 	heldSets  int64 // bytes of the sets of late PVs in held that count as memory
 	importing bool  // the samples are those of an Importer
 	ended     bool  // Run has ended, so nothing may count as memory any longer
@@ -183,6 +184,7 @@ func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	s := &Shard{
 		cfg: cfg, clock: cfg.Clock, shardJournal: shardJournal, turn: make(chan struct{}, 1), leads: make(chan struct{}), writer: store.NewWriter(),
 		series: map[string]*series{}, watched: map[store.WriterID]life{}, held: map[store.WriterID][]heldRows{},
+		saved: map[store.WriterID]saved{},
 	}
 	if s.clock == nil {
 		s.clock = clock.New(clock.Config{})

@@ -39,6 +39,7 @@ const unstoredTimeout = 10 * time.Second
 // If no known engine captures the PV, an unknown engine may capture it in a shard that nobody named: this
 // table may be outdated. Held.Confirmed says up to which time it is right.
 func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
+	seen := r.seen() // before the table is loaded, and long before all engines have answered: the table may be outdated then
 	pv, at := q.PV, r.table.Load()
 	held, urls, captured := at.holders(pv)
 	held.Unanswered = held.Unanswered || !r.synced.Load()
@@ -67,7 +68,7 @@ func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 		answers = append(answers, r.queryEngines(without(at.engines, urls), ask)...)
 	}
 	if !slices.ContainsFunc(answers, func(h query.Held) bool { return len(h.Shards) > 0 }) {
-		held.Confirmed = r.confirmed(denied)
+		held.Confirmed = r.confirmed(seen, denied)
 	}
 	for _, answer := range answers {
 		held.Add(answer)
@@ -108,12 +109,12 @@ const (
 	outdated = 150 * time.Second
 )
 
-// confirmed returns the time, in ns since 1970, up to which the table is known to be right, for a PV that no known
-// engine captures. denied means that engines should capture the PV according to the table, and say that they do not.
-// Without a denial, the table is probably right, and confirmed returns 0, unless the API server has sent nothing for a
-// long time. confirmed also returns 0 if the API server has never sent anything: then the PV counts as unanswered.
-func (r *Router) confirmed(denied bool) int64 {
-	seen := r.seen()
+// confirmed returns the time, in ns since 1970, up to which a table is known to be right, for a PV that no known
+// engine captures. seen is what r.seen returned before the table was loaded. denied means that engines should capture
+// the PV according to the table, and say that they do not. Without a denial, the table is probably right, and confirmed
+// returns 0, unless the API server has sent nothing for a long time. confirmed also returns 0 if the API server has
+// never sent anything: then the PV counts as unanswered.
+func (r *Router) confirmed(seen time.Time, denied bool) int64 {
 	if seen.IsZero() || !denied && time.Since(seen) < outdated {
 		return 0
 	}

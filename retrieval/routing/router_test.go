@@ -54,10 +54,14 @@ type fakeEngine struct {
 	shards  atomic.Pointer[[]int] // the shards that the last request named
 	report  *report.Report        // what the engine reports; nil: it answers 404
 	missing error                 // why the busy engine cannot say how far it is flushed
+	asked   func()                // called at each request, if it is set
 }
 
 func (f *fakeEngine) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	f.shards.Store(&q.Shards)
+	if f.asked != nil {
+		f.asked()
+	}
 	if f.stuck != nil {
 		<-f.stuck
 	}
@@ -464,6 +468,24 @@ func TestAReadSaysThatItsEngineIsUnknown(t *testing.T) {
 				t.Errorf("the shards are known until %v before the API server was heard", time.Duration(late))
 			}
 		})
+	}
+}
+
+// TestATableIsNotConfirmedByLaterNews checks that an answer is not complete up to a message of the API server that came
+// after the table was loaded. The engine that captures the PV since then is not in that table.
+func TestATableIsNotConfirmedByLaterNews(t *testing.T) {
+	heard := atomic.Int64{} // ns since 1970
+	before := time.Now()
+	heard.Store(before.UnixNano())
+	e := &fakeEngine{writer: store.WriterID{1}, pvs: []string{"A"}, asked: func() { heard.Store(before.Add(time.Hour).UnixNano()) }}
+	r, addresses := fakeSite(t, map[string]*fakeEngine{"e1": e})
+	r.seen = func() time.Time { return time.Unix(0, heard.Load()) }
+	list := pvSetOf(t, "A", "C")
+	r.table.Store(buildTable(map[string]*v1alpha1.ArchiveShard{"s": shardOf(1, "l", "e1 Capturing")}, addresses,
+		func(string) (*pvSet, bool) { return list, true }))
+	held := r.Recent(t.Context(), query.RecentRequest{PV: "C"})
+	if held.Confirmed == 0 || held.Confirmed > before.UnixNano() {
+		t.Errorf("the shards are known until %v, want a time before %v", time.Unix(0, held.Confirmed), before)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 const namespace, subsystem = "varve", "cassandra"
@@ -29,6 +31,11 @@ type metrics struct {
 func newMetrics() *metrics {
 	set := prometheus.NewRegistry()
 	f := promauto.With(set)
+	f.NewCounterFunc(prometheus.CounterOpts{
+		Namespace: namespace, Subsystem: subsystem, Name: "leaked_sessions_total",
+		Help:        "Sessions of the driver that this process could not close, by reason; their goroutines stay until the process ends.",
+		ConstLabels: prometheus.Labels{"reason": "timeout"},
+	}, func() float64 { return float64(cql.Leaked()) })
 	return &metrics{
 		set:   set,
 		nodes: newNodes(),

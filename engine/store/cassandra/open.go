@@ -60,13 +60,13 @@ func Open(ctx context.Context, config cql.Config) (*Store, error) {
 		return nil, err
 	}
 	if _, err := s.Clocks(ctx, clock.SinceBoot); err != nil { // before the first write
-		cql.Close(s.session)
+		cql.Close(s.session, s.cfg.Log)
 		return nil, err
 	}
 	s.metrics.showNodes(s.countNodes)
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(s.metrics.set); err != nil {
-			cql.Close(s.session)
+			cql.Close(s.session, s.cfg.Log)
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
 	}
@@ -80,7 +80,7 @@ func check(ctx context.Context, c *cql.Config) (datacenter string, tiers uint32,
 	if err != nil {
 		return "", 0, err
 	}
-	defer cql.Close(session)
+	defer cql.Close(session, c.Log)
 	top, err := cql.ReadTopology(ctx, session)
 	if err != nil {
 		return "", 0, err
@@ -109,7 +109,7 @@ func (s *Store) countNodes() (up, down int) {
 
 // Close implements store.Store.
 func (s *Store) Close() error {
-	cql.Close(s.session)
+	cql.Close(s.session, s.cfg.Log)
 	if s.cfg.Registerer != nil {
 		s.cfg.Registerer.Unregister(s.metrics.set)
 	}

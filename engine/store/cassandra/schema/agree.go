@@ -38,7 +38,7 @@ func (c *target) schemaSession(ctx context.Context) (*gocql.Session, error) {
 		return nil, err
 	}
 	top, err := cql.ReadTopology(ctx, session)
-	cql.Close(session)
+	cql.Close(session, c.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (c *target) checkNodes(ctx context.Context, dc string) (nodeStatus, error) 
 	if err != nil {
 		return nodeStatus{}, err
 	}
-	defer cql.Close(session)
+	defer cql.Close(session, c.Log)
 	for deadline := time.Now().Add(agreeWait); ; {
 		r, versions := c.schemas(ctx, session, dc)
 		if len(versions) == 1 {

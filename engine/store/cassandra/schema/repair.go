@@ -44,7 +44,7 @@ func (r *replicator) repair(ctx context.Context, notes *notes, tables []*repairT
 	if err != nil {
 		return err
 	}
-	defer cql.Close(session)
+	defer cql.Close(session, r.cfg.Log)
 	if err := measure(ctx, session, r.dc, tables); err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func (r *replicator) advance(ctx context.Context) (finished bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer cql.Close(session)
+	defer cql.Close(session, r.cfg.Log)
 	top, err := cql.ReadTopology(ctx, session)
 	if err != nil {
 		return false, err

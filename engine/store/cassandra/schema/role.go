@@ -33,7 +33,7 @@ func GrantRole(ctx context.Context, config cql.Config, role Role) error {
 	if err != nil {
 		return err
 	}
-	defer cql.Close(session)
+	defer cql.Close(session, cfg.Log)
 	var super bool
 	err = session.Query("SELECT is_superuser FROM system_auth.roles WHERE role = ?", role.Name).Consistency(gocql.LocalQuorum).ScanContext(ctx, &super)
 	known := err == nil

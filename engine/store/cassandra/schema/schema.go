@@ -37,7 +37,7 @@ func Create(ctx context.Context, config cql.Config) error {
 	if err != nil {
 		return err
 	}
-	defer cql.Close(session)
+	defer cql.Close(session, cfg.Log)
 	version, err := readVersion(ctx, session, cfg.Keyspace)
 	switch {
 	case err == nil && (version < 1 || version > Version):
