@@ -157,6 +157,7 @@ func (t *trial) start(ctx SpecContext) {
 	lab.Apply(t.Namespace, manifests+listed(edited, archive.Names("EDT:", 10)))
 	t.AwaitReadable(ctx, t.pvs, time.Now())
 	t.awaitHealthy(ctx, engines)
+	t.restless = true
 	t.reader.Store(t.Client)
 }
 
@@ -289,7 +290,7 @@ func (t *trial) awaitSteady(ctx SpecContext) {
 	GinkgoHelper()
 	reason, since := "", time.Now()
 	Eventually(ctx, func() string {
-		if now := t.short(ctx); now != "" {
+		if now := t.short(ctx, engines); now != "" {
 			reason, since = now, time.Now()
 		}
 		if time.Since(since) < quiet {
