@@ -40,6 +40,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, c *call, q *opena
 		return
 	}
 	defer leave()
+	table.SetOrigin(w.Header(), h.Origin)
 	b := newBody(w, answer.format)
 	err = answer.write(r.Context(), b)
 	b.Finish(r, h.Log, err, func(err error) { h.fail(w, r, err) })
