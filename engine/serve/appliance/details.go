@@ -91,6 +91,7 @@ func (h *Handler) observed(i *info) []detail {
 	return list
 }
 
+// connection returns where a PV is connected, and whether it is.
 func connection(s *capture.Status) []detail {
 	return []detail{
 		{"Host name", s.Host, "pv"},

@@ -21,17 +21,19 @@ type named struct {
 	status   capture.Status
 }
 
-// stateOfName returns the state of the PV that a name is about.
+// stateOfName returns the state of the PV that a name is about. It reads the store only if no group captures a PV of
+// this name.
 func (h *Handler) stateOfName(ctx context.Context, name string) (n named, err error) {
 	n.pv = pvname.Canonical(name)
-	of, is, err := field.PV(ctx, h.Reader, n.pv)
-	if err != nil {
+	if n.status, n.captured, err = h.Channels.Status(ctx, n.pv); n.captured || err != nil {
 		return n, err
 	}
-	if is {
-		n.pv, n.isField = of, true
+	pv, is, err := field.PV(ctx, h.Reader, n.pv)
+	if !is || err != nil {
+		return n, err
 	}
-	n.status, n.captured, err = h.Channels.Status(ctx, n.pv)
+	n.pv, n.isField = pv, true
+	n.status, n.captured, err = h.Channels.Status(ctx, pv)
 	return n, err
 }
 

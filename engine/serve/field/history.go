@@ -132,7 +132,7 @@ func (c *column) add(at int64, text string) {
 	c.times, c.texts, c.bytes = append(c.times, at), append(c.texts, text), c.bytes+len(text)+32
 }
 
-// run returns the values as samples: doubles if each value is a number and the field is no text, and otherwise strings.
+// run returns the values as samples: doubles if each value is a number and the field is not a text, and otherwise strings.
 func (c *column) run(text bool) *sample.Run {
 	numbers := make([]float64, len(c.texts))
 	r := &sample.Run{Type: sample.Float64}
