@@ -51,7 +51,7 @@ func TestABusyArchiveIsTriedAgain(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		if requests++; requests <= refusals {
 			w.Header().Set("Retry-After", retryAfter)
-			w.WriteHeader(http.StatusServiceUnavailable)
+			w.WriteHeader([]int{http.StatusServiceUnavailable, http.StatusTooManyRequests}[requests%2])
 			fmt.Fprintln(w, `{"error":"32 reads are under way"}`)
 			return
 		}

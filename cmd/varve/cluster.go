@@ -44,6 +44,9 @@ func (o *clusterOptions) check() error {
 	return nil
 }
 
+// archive returns the name of the archive in files that clients save.
+func (o *clusterOptions) archive() string { return o.namespace + "/" + o.archiver }
+
 // checkName checks the name of an object. It must be usable as a label value.
 func checkName(flag, name string) error {
 	if name == "" {

@@ -176,7 +176,7 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 	}
 	cfg := &serve.Config{
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg), Ready: p.agent.Ready, Warnings: p.engine.Capture().Problems,
-		Version: version(), Now: time.Now, Log: p.opts.log,
+		Archive: p.opts.archive(), Version: version(), Now: time.Now, Log: p.opts.log,
 	}
 	if err := p.bindMetrics(p.opts.metrics, cfg); err != nil {
 		return err

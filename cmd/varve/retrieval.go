@@ -149,7 +149,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),
 		Overview: overview.Sources{Engines: p.routing.Fleet, Groups: p.groups.All, Group: p.groups.One, Check: p.groups.Check},
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
-		Policies: p.policies.Current, Ready: p.ready, Version: version(), Now: time.Now, Log: o.log,
+		Policies: p.policies.Current, Ready: p.ready, Archive: o.archive(), Version: version(), Now: time.Now, Log: o.log,
 	}
 	if err = p.openGate(&p.gate, &o.access, &o.clusterOptions, cfg); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -191,7 +192,7 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 	cfg := &serve.Config{
 		Reader: s.reader, Channels: s.Engine, Reads: readsBesideCapturing,
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
-		Ready: func() error { return nil }, Warnings: s.warnings, Overview: s.overview(), Version: version(), Now: time.Now, Log: s.opts.log,
+		Ready: func() error { return nil }, Warnings: s.warnings, Overview: s.overview(), Archive: hostname(), Version: version(), Now: time.Now, Log: s.opts.log,
 	}
 	s.gate.configure(cfg)
 	s.handler, err = older.handler(cfg)
@@ -201,6 +202,13 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 // archive returns the settings that all groups share.
 func (s *server) archive() compile.Archive {
 	return compile.Archive{Shards: s.Shards(), Provider: capture.Provider(s.opts.provider), Alone: true}
+}
+
+// hostname returns the name of the machine, which names the archive in files that clients save. It is empty if the name is
+// not known.
+func hostname() string {
+	name, _ := os.Hostname() // files then have no name of the archive
+	return name
 }
 
 func (s *server) url() string {

@@ -49,7 +49,7 @@ func TestAlignedTable(t *testing.T) {
 	r := analysis(t)
 	code, got := r.get("/api/v1/samples?pv=A&pv=B&pv=E&pv=S&align=3s" + analysisSpan)
 	want := `{"notes":{"align":"3s","fill":"last","from":"2025-12-31T23:59:50Z","to":"2026-01-01T00:00:00Z"},"columns":[{"name":"time","type":"time"},` +
-		`{"name":"A","type":"float64","unit":"mA"},{"name":"B","type":"float64"},{"name":"E","type":"int64"},{"name":"S","type":"string"}],"rows":[
+		`{"name":"A","type":"float64","unit":"mA"},{"name":"B","type":"float64"},{"name":"E","type":"int64","labels":["Closed","Open"]},{"name":"S","type":"string"}],"rows":[
 ["2025-12-31T23:59:51.000000000Z",1.0,0.0,1,null],
 ["2025-12-31T23:59:54.000000000Z",4.0,3.0,1,"a \"text\""],
 ["2025-12-31T23:59:57.000000000Z",7.0,6.0,1,"a \"text\""],

@@ -90,7 +90,7 @@ func newRigWith(t *testing.T, st store.Store, recent query.Recent) *rig {
 	reg := prometheus.NewRegistry()
 	h, err := New(&Config{
 		Reader: &query.Reader{Store: st, Shards: 4, Recent: recent}, Channels: &r.channels, Gatherer: reg, Metrics: NewMetrics(reg),
-		Ready: func() error { return nil }, Version: "1.2.3", Now: func() time.Time { return time.Unix(0, newYear) },
+		Ready: func() error { return nil }, Archive: "lab/main", Version: "1.2.3", Now: func() time.Time { return time.Unix(0, newYear) },
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"varve.dev/varve/engine/serve/access"
 	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/request"
 )
@@ -55,8 +56,7 @@ func limitRequests(next http.Handler, client func(*http.Request) string) http.Ha
 			if hasBody {
 				hangUp(w)
 			}
-			w.Header().Set("Retry-After", request.RetryAfter)
-			http.Error(w, tooManyRequests, http.StatusServiceUnavailable)
+			refuse(w, r, &access.Refusal{Code: http.StatusTooManyRequests, Text: tooManyRequests})
 			return
 		}
 		defer func() { places.Give(p.client, 1) }()
@@ -107,7 +107,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	if !b.budget.Take(b.client, int64(n)) {
-		return 0, request.BodyError{Code: http.StatusServiceUnavailable, Text: fmt.Sprintf(
+		return 0, request.BodyError{Code: http.StatusTooManyRequests, Text: fmt.Sprintf(
 			"the bodies of all requests have more than %d MiB, or those of one client more than %d MiB; repeat the request in a few seconds",
 			bodyBudget>>20, bodyShare>>20)}
 	}

@@ -182,7 +182,7 @@ func TestRequestsAreBounded(t *testing.T) {
 			}
 		}), (&Config{Reader: &query.Reader{}}).client)
 		get("/")
-		if depth != most || codes[http.StatusServiceUnavailable] != 1 {
+		if depth != most || codes[http.StatusTooManyRequests] != 1 {
 			t.Errorf("%d requests were answered, want %d, with the codes %v", depth, most, codes)
 		}
 		get("/healthz")
@@ -291,7 +291,7 @@ func TestClientsAreHostsOrIdentities(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
 		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code == http.StatusServiceUnavailable {
+		if h.ServeHTTP(w, r); w.Code == http.StatusTooManyRequests {
 			refused++
 		}
 	}

@@ -62,7 +62,7 @@ func asIdentity(ctx context.Context, q *access.Request) (context.Context, error)
 		return ctx, nil
 	}
 	if !p.places.Move(p.client, name, 1) {
-		return ctx, &access.Refusal{Code: http.StatusServiceUnavailable, Text: tooManyRequests}
+		return ctx, &access.Refusal{Code: http.StatusTooManyRequests, Text: tooManyRequests}
 	}
 	p.client = name
 	return admission.WithClient(ctx, name), nil

@@ -115,6 +115,75 @@ func TestAFieldIsNoChannel(t *testing.T) {
 	}
 }
 
+// TestCallsAboutFields checks that the calls of the Appliance about a PV answer for a field as reads of its samples do:
+// a field with a history is archived like its PV, and another one is unknown.
+func TestCallsAboutFields(t *testing.T) {
+	r := newRig(t)
+	r.putChangingPV()
+	all := sample.Metadata{Type: sample.Float64, Count: 1, Units: "mA"}
+	r.channels = channels{{PV: "X", Group: "ns/g", State: capture.Connected, Since: newYear, Sampling: "Scan 2s", Rate: 7, Received: 9, Type: sample.Int32, Count: 4,
+		Connects: 1, HasLast: true, Last: sample.Sample{Time: newYear}, Metadata: &all, Retention: store.Retention{Raw: store.Forever}}}
+	many := strings.Repeat("NONE,", 70)
+	for path, want := range map[string][]string{
+		"/mgmt/bpl/getPVStatus?pv=X.HIHI":               {`"pvName":"X.HIHI","status":"Being archived"`, `"connectionState":"true"`, `"pvNameOnly":"X"`},
+		"/mgmt/bpl/getPVStatus?pv=X.LOPR":               {`[{"pvName":"X.LOPR","status":"Not being archived"}]`},
+		"/mgmt/bpl/getPVTypeInfo?pv=X.HIHI":             {`"pvName":"X.HIHI"`, `"DBRType":"DBR_SCALAR_DOUBLE"`, `"elementCount":"1"`, `"units":"mA"`, `"paused":"false"`, `"policyName":"ns/g"`, `"computedEventRate":"0.0"`, `"dataStores":[]`},
+		"/mgmt/bpl/getPVTypeInfo?pv=X.EGU":              {`"DBRType":"DBR_SCALAR_STRING"`},
+		"/mgmt/bpl/getPVDetails?pv=X.HIHI":              {`"Is this PV paused:","value":"No"`, `of the PV:","value":"X"`, `"Is this PV currently connected?","value":"yes"`},
+		"/mgmt/bpl/getStoresForPV?pv=X.HIHI":            {`{}`},
+		"/retrieval/bpl/getMetadata?pv=X.HIHI":          {`"DBRType":"DBR_SCALAR_DOUBLE"`, `"EGU":"mA"`},
+		"/retrieval/bpl/areWeArchivingPV?pv=X.HIHI":     {`{"status":"true"}`},
+		"/retrieval/bpl/areWeArchivingPV?pv=X.LOPR":     {`{"status":"false"}`},
+		"/mgmt/bpl/archivedPVs?pv=X.HIHI,X,X.LOPR":      {`["X.HIHI","X"]`},
+		"/mgmt/bpl/unarchivedPVs?pv=X.HIHI,X,X.LOPR":    {`["X.LOPR"]`},
+		"/mgmt/bpl/archivedPVs?pv=" + many + "X.HIHI,X": {`["X.HIHI","X"]`},
+	} {
+		code, got := r.get(path)
+		for _, part := range want {
+			if code != http.StatusOK || !strings.Contains(got, part) {
+				t.Errorf("%.60s answers %d %s, want %s", path, code, got, part)
+			}
+		}
+	}
+	for _, call := range []string{"getPVTypeInfo", "getPVDetails", "getStoresForPV"} {
+		if code, got := r.get("/mgmt/bpl/" + call + "?pv=X.LOPR"); code != http.StatusNotFound {
+			t.Errorf("%s of a field without a history answers %d %s", call, code, got)
+		}
+	}
+	r.channels = nil // no group captures the PV any more
+	if _, got := r.get("/mgmt/bpl/getPVStatus?pv=X.HIHI"); !strings.Contains(got, "Not being archived") {
+		t.Errorf("the state of a field whose PV is not captured is %s", got)
+	}
+}
+
+// TestNamesOfStatesAreFields checks that the names of states read like PVs. They are texts, also if they look like
+// numbers. Only a PV with two states has ZNAM and ONAM.
+func TestNamesOfStatesAreFields(t *testing.T) {
+	r := newRig(t)
+	for pv, histories := range map[string][][]string{"BI": {{"0", "Shut"}, {"0", "Closed"}}, "MBBI": {{"a", "", "c"}}} {
+		r.put(pv, ramp(newYear, 10), 1)
+		for i, labels := range histories {
+			m := sample.Metadata{Type: sample.Enum, Count: 1, Labels: labels}
+			r.check(r.store.PutMetadata(t.Context(), store.PVMetadata{PV: pv, Time: newYear + int64(3*i)*second, Metadata: m}))
+		}
+	}
+	for name, want := range map[string]string{
+		"BI.ZNAM": "1767225600,0,0,0,0\n", "BI.ONST": "1767225600,Shut,0,0,0\n1767225603,Closed,0,0,0\n", "MBBI.TWST": "1767225600,c,0,0,0\n",
+	} {
+		if _, got := r.get("/retrieval/data/getData.csv?pv=" + name + inTheMinute); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	for _, name := range []string{"BI.TWST", "MBBI.ONST", "MBBI.ZNAM", "MBBI.THST"} {
+		if code, got := r.get("/retrieval/data/getData.csv?pv=" + name + inTheMinute); code != http.StatusNotFound {
+			t.Errorf("%s answers %d %s", name, code, got)
+		}
+	}
+	if _, got := r.get("/mgmt/bpl/getPVTypeInfo?pv=BI.ZNAM"); !strings.Contains(got, `"DBRType":"DBR_SCALAR_STRING"`) {
+		t.Errorf("the type info of a name of a state is %s", got)
+	}
+}
+
 // TestNumbersInProperties checks that a property is a number if all its values are numbers, and that it is
 // undefined while the PV lacks it.
 func TestNumbersInProperties(t *testing.T) {

@@ -84,7 +84,7 @@ func (c *Config) underPolicies(r *http.Request, q *access.Request) (*access.Requ
 	return q, nil
 }
 
-// refuse answers a request without an identity.
+// refuse answers a request that has no identity, or no place among the requests that are answered at a time.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	code := http.StatusInternalServerError
 	var refusal *access.Refusal
@@ -99,7 +99,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 		if r.Header.Get("X-Requested-With") == "" { // a script, such as the UI, asks for a token itself
 			h.Add("WWW-Authenticate", `Basic realm="Varve", charset="UTF-8"`)
 		}
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		h.Set("Retry-After", request.RetryAfter)
 	}
 	if strings.HasPrefix(r.URL.Path, "/api/") {

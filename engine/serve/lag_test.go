@@ -174,7 +174,7 @@ func TestTooManyReadsAreRefused(t *testing.T) {
 		synctest.Wait()
 		for _, path := range []string{"/api/v1/samples?pv=A", "/retrieval/data/getData.json?pv=A"} {
 			w := get(path)
-			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "5" || !strings.Contains(w.Body.String(), "as many reads") {
+			if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "5" || !strings.Contains(w.Body.String(), "as many reads") {
 				t.Errorf("GET %s returns %d, Retry-After %q: %s", path, w.Code, w.Header().Get("Retry-After"), w.Body)
 			}
 		}

@@ -25,6 +25,7 @@ import (
 	"varve.dev/varve/engine/serve/openapi"
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/engine/serve/promapi"
+	"varve.dev/varve/engine/serve/table"
 	"varve.dev/varve/engine/serve/ui"
 	"varve.dev/varve/engine/serve/visible"
 )
@@ -61,9 +62,11 @@ type Config struct {
 	Ready func() error
 	// Warnings returns problems that do not stop the process but need attention. It may be nil.
 	Warnings func() []string
-	Version  string
-	Now      func() time.Time
-	Log      *slog.Logger
+	// Archive is the name of the archive in files that clients save. It may be empty.
+	Archive string
+	Version string
+	Now     func() time.Time
+	Log     *slog.Logger
 
 	// all are the channels before hiding replaced them, or nil if it did not.
 	all native.Channels
@@ -162,9 +165,9 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 		Reader: c.Reader, Channels: c.Channels, Reads: gate, Version: "Varve " + c.Version, Name: "varve", Now: c.Now, Log: c.Log,
 	}).Register(mux)
 	(&native.Handler{
-		Reader: c.Reader, Channels: c.Channels, Descriptions: native.NewDescriptions(c.allChannels(), c.Now), Reads: gate, Warnings: c.warnings, Now: c.Now, Log: c.Log,
+		Reader: c.Reader, Channels: c.Channels, Descriptions: native.NewDescriptions(c.allChannels(), c.Now), Reads: gate, Warnings: c.warnings, Origin: c.origin(), Now: c.Now, Log: c.Log,
 	}).Register(mux)
-	(&files.Handler{Reader: c.Reader, Reads: gate, Memory: c.fileMemory(), Now: c.Now, Log: c.Log}).Register(mux)
+	(&files.Handler{Reader: c.Reader, Reads: gate, Memory: c.fileMemory(), Origin: c.origin(), Now: c.Now, Log: c.Log}).Register(mux)
 	(&jsonaccess.Handler{
 		Reader: c.Reader, Reads: gate, Name: "Varve", Description: "Varve " + c.Version, Now: c.Now, Log: c.Log,
 	}).Register(mux)
@@ -176,6 +179,17 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	c.registerDocument(mux)
 	ui.Register(mux)
 	mux.HandleFunc("GET /api/{$}", c.index)
+}
+
+// origin says which archive answers, and in which version.
+func (c *Config) origin() (notes []table.Note) {
+	if c.Archive != "" {
+		notes = append(notes, table.Note{Key: "archive", Value: c.Archive})
+	}
+	if c.Version != "" {
+		notes = append(notes, table.Note{Key: "version", Value: "Varve " + c.Version})
+	}
+	return notes
 }
 
 // Bounds of the memory for Parquet files, in bytes. A process that captures admits fewer reads, and

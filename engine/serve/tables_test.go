@@ -57,10 +57,17 @@ func TestAnalysisTablesInAllFormats(t *testing.T) {
 		if stream.Err() != nil || n != rows || stream.Schema().NumFields() != len(header) {
 			t.Errorf("%s as Arrow has %d rows of %d columns: %v", path, n, stream.Schema().NumFields(), stream.Err())
 		}
+		if name, _ := stream.Schema().Metadata().GetValue("archive"); name != "lab/main" {
+			t.Errorf("%s as Arrow is of the archive %q", path, name)
+		}
 		stream.Release()
 		_, got = r.get("/api/v1/" + path + "&format=parquet")
 		f, err := parquet.OpenFile(bytes.NewReader([]byte(got)), int64(len(got)))
 		r.check(err)
+		name, _ := f.Lookup("archive")
+		if version, _ := f.Lookup("version"); name != "lab/main" || version != "Varve 1.2.3" {
+			t.Errorf("%s as Parquet is of the archive %q, written by %q", path, name, version)
+		}
 		if f.NumRows() != rows || len(f.Schema().Columns()) < len(header) {
 			t.Errorf("%s as Parquet has %d rows of %d columns", path, f.NumRows(), len(f.Schema().Columns()))
 		}

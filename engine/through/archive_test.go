@@ -143,6 +143,7 @@ func TestFaults(t *testing.T) {
 			flush(w, whole)
 		}, "answer", "unexpected EOF"},
 		"always 503": {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, "status", "later"},
+		"always 429": {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusTooManyRequests) }, "status", "later"},
 		"500":        {Config{}, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) }, "status", "broken"},
 		"a page":     {Config{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>\n<body>\n") }, "answer", ""},
 		"a login page": {Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -194,7 +195,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestBusyArchiveIsAskedAgain answers with 503 twice.
+// TestBusyArchiveIsAskedAgain answers with 503 and 429.
 func TestBusyArchiveIsAskedAgain(t *testing.T) {
 	var p *peer
 	p = newPeer(t, Config{}, func(w http.ResponseWriter, _ *http.Request) {
@@ -203,7 +204,7 @@ func TestBusyArchiveIsAskedAgain(t *testing.T) {
 			w.Header().Set("Retry-After", "3600")
 			http.Error(w, "later", http.StatusServiceUnavailable)
 		case 2:
-			http.Error(w, "later", http.StatusServiceUnavailable)
+			http.Error(w, "later", http.StatusTooManyRequests)
 		default:
 			_, _ = io.WriteString(w, header("A:B")+double(3, 3))
 		}

@@ -18,7 +18,7 @@ const (
 	// maxRedirects is the number of redirects of a request.
 	maxRedirects = 3
 	dialTimeout  = 10 * time.Second
-	// tries is how often a request is sent that is answered with 503.
+	// tries is how often a request is sent that is answered with 503 or 429.
 	tries = 3
 	// firstPause is how long a try waits after an answer without Retry-After, and longestPause is the longest wait.
 	firstPause   = time.Second
@@ -111,7 +111,7 @@ func (t *transport) enter(ctx context.Context) error {
 	}
 }
 
-// try sends a request, and again if the answer is 503.
+// try sends a request, and again if the answer is 503 or 429.
 func (t *transport) try(ctx context.Context, req *http.Request) (*http.Response, error) {
 	for n := 1; ; n++ {
 		out := req.Clone(ctx)
@@ -119,7 +119,7 @@ func (t *transport) try(ctx context.Context, req *http.Request) (*http.Response,
 		out.Header.Set("User-Agent", "varve")
 		t.metrics.requests.WithLabelValues(kindOf(ctx)).Inc()
 		resp, err := t.next.RoundTrip(out)
-		if err != nil || resp.StatusCode != http.StatusServiceUnavailable || n == tries {
+		if err != nil || !busy(resp.StatusCode) || n == tries {
 			return resp, err
 		}
 		d := retryAfter(resp.Header)
@@ -131,6 +131,11 @@ func (t *transport) try(ctx context.Context, req *http.Request) (*http.Response,
 			return nil, err
 		}
 	}
+}
+
+// busy reports whether a later request may get another status code.
+func busy(code int) bool {
+	return code == http.StatusServiceUnavailable || code == http.StatusTooManyRequests
 }
 
 // retryAfter returns how long the server wants to be left alone.

@@ -102,7 +102,7 @@ func (b *bench) readAtOnce(ctx context.Context, base string) (times []float64, r
 func fetchPatiently(ctx context.Context, path string) (retries int64, err error) {
 	for {
 		code, wait, err := fetch(ctx, path, nil, wanted{readSamples + 1, "\n"})
-		if code != http.StatusServiceUnavailable {
+		if code != http.StatusTooManyRequests {
 			return retries, err
 		}
 		seconds, failed := strconv.Atoi(wait)

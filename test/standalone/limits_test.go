@@ -178,7 +178,7 @@ func askTooMuch(ctx context.Context, t *testing.T, base string) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil || code != http.StatusBadRequest && code != http.StatusServiceUnavailable ||
+		if err != nil || code != http.StatusBadRequest && code != http.StatusTooManyRequests ||
 			code == http.StatusBadRequest && !strings.Contains(body, r.want) {
 			t.Errorf("%.80s answers %d %.200s %v", r.path, code, body, err)
 		}

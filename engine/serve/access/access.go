@@ -109,7 +109,7 @@ const (
 func newWaiting() *admission.Budget { return admission.NewBudget(maxWaiting, waitingShare) }
 
 // errTooManyWait means that a token cannot be judged now, because too many others are being judged.
-var errTooManyWait = fmt.Errorf("%w: too many tokens are being checked", errUnavailable)
+var errTooManyWait = fmt.Errorf("%w: at most %d requests wait for that at a time, and %d of one client", errUnavailable, maxWaiting, waitingShare)
 
 // Restricts reports whether somebody may not read something.
 func (a *Access) Restricts() bool { return !a.rules.open() }
@@ -193,7 +193,7 @@ func (a *Access) identity(r *http.Request) (Identity, error) {
 
 // judge returns the identity of a token.
 func (a *Access) judge(ctx context.Context, token string) (Identity, error) {
-	var unavailable bool
+	var unavailable error // why a token cannot be judged now
 	reason := errNotMine.Error()
 	for _, identify := range a.bearers {
 		id, err := identify(ctx, token)
@@ -201,12 +201,15 @@ func (a *Access) judge(ctx context.Context, token string) (Identity, error) {
 		case err == nil:
 			return id, nil
 		case errors.Is(err, errUnavailable):
-			unavailable = true
+			unavailable = err
 		case !errors.Is(err, errNotMine):
 			return Identity{}, &Refusal{http.StatusUnauthorized, err.Error()}
 		}
 	}
-	if unavailable {
+	switch {
+	case errors.Is(unavailable, errTooManyWait):
+		return Identity{}, &Refusal{http.StatusTooManyRequests, errTooManyWait.Error() + "; repeat the request in a few seconds"}
+	case unavailable != nil:
 		return Identity{}, &Refusal{http.StatusServiceUnavailable, errUnavailable.Error() + "; repeat the request in a few seconds"}
 	}
 	return Identity{}, &Refusal{http.StatusUnauthorized, reason}

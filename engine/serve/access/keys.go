@@ -42,7 +42,7 @@ var errUnavailable = errors.New("the token cannot be checked now")
 //	             otherwise: fetch, at most every 20 s ─▶ key, or refusal
 //
 // One request fetches at a time. The others use the known keys, or wait if their key is not among them. Beyond
-// maxWaiting, requests get 503 instead of waiting.
+// maxWaiting, requests get 429 instead of waiting.
 type keySet struct {
 	issuer, url string
 	client      *http.Client

@@ -40,7 +40,7 @@ const (
 //
 //	token ─▶ judged a moment ago ─▶ identity, or refusal
 //	         otherwise: wait for one of 4 places ─▶ API server ─▶ identity, or refusal
-//	                      └─ too many wait, of all or of this client: 503
+//	                      └─ too many wait, of all or of this client: 429
 //
 // Invalid tokens are remembered apart, so that a client with many of them does not push out valid ones.
 type reviews struct {

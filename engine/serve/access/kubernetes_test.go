@@ -3,7 +3,9 @@ package access
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +84,45 @@ func TestFewReviewsWait(t *testing.T) {
 		for range waitingShare {
 			if err := <-errs; err != nil {
 				t.Errorf("a request that waited gets %v", err)
+			}
+		}
+	})
+}
+
+// TestTooManyTokensAtOnce checks that a client with too many tokens under way gets 429 with the limit, and that
+// others get 503 if the API server does not answer.
+func TestTooManyTokensAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, err := Parse([]byte("access: [{kubernetes: {}}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		down := make(chan struct{})
+		a, err := New(cfg, Options{Now: time.Now, Review: func(context.Context, string, string) (string, []string, bool, error) {
+			<-down
+			return "", nil, false, errors.New("the API server is down")
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := admission.WithClient(t.Context(), "a")
+		refusals := make(chan *Refusal, waitingShare+1)
+		for i := range waitingShare + 1 {
+			go func() {
+				var refusal *Refusal
+				_, err := a.judge(client, strconv.Itoa(i))
+				errors.As(err, &refusal)
+				refusals <- refusal
+			}()
+		}
+		synctest.Wait()
+		if r := <-refusals; r == nil || r.Code != http.StatusTooManyRequests || !strings.Contains(r.Text, "at most 64") || !strings.Contains(r.Text, "32 of one client") {
+			t.Errorf("one token too many gets %v", r)
+		}
+		close(down)
+		for range waitingShare {
+			if r := <-refusals; r == nil || r.Code != http.StatusServiceUnavailable {
+				t.Errorf("without an API server, a token gets %v", r)
 			}
 		}
 	})

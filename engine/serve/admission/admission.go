@@ -2,10 +2,10 @@
 // the memory that reads take. It bounds the bodies of requests, too:
 //
 //	request ──▶ Gate.Enter ──▶ read, encode, send ──▶ leave
-//	                 └─ full, and no place becomes free in time: ErrFull ──▶ 503, Retry-After
+//	                 └─ full, and no place becomes free in time: ErrFull ──▶ 429, Retry-After
 //
 //	body ──▶ Budget.Take for each piece that has arrived ──▶ Give at the end of the request
-//	            └─ too little left of the budget, or of the client's share: 503, Retry-After
+//	            └─ too little left of the budget, or of the client's share: 429, Retry-After
 //
 // In a process that also captures, samples in memory and reads share the memory of the process.
 // A read that holds more than others takes several places. While it waits for them, smaller reads

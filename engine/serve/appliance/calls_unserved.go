@@ -25,7 +25,7 @@ func changeCalls() (all []call) {
 const (
 	noProcesses   = "/metrics has the metrics of each process"
 	noScanTimes   = "the archive does not measure how long scans take; /api/v1/channels has the state of each channel"
-	noBytes       = "the store does not count the bytes of each PV; getStorageRateReport estimates the rate"
+	noBytes       = "the store does not count the bytes of all PVs; /api/v1/storage measures those of one PV, and getStorageRateReport estimates rates"
 	noConfigs     = "the archive stores no configurations of clients; keep them in files, or with the client"
 	noChannelPool = "it is about objects of the Appliance's engine; /mgmt/bpl/getPVDetails and /api/v1/channels have the state of each channel"
 )

@@ -44,6 +44,9 @@ func (h *Handler) configured(i *info) []detail {
 		{"Sampling period:", period, "mgmt"},
 		{"Are we using PVAccess?", either(i.captured && i.status.Provider == capture.PVA, "Yes", "No"), "mgmt"},
 	}
+	if i.fieldOf != "" {
+		return append(list, detail{"Is a field, stored with the metadata of the PV:", i.fieldOf, "mgmt"})
+	}
 	if !i.captured {
 		return list
 	}
@@ -64,18 +67,19 @@ func (h *Handler) observed(i *info) []detail {
 	if !i.captured {
 		return nil
 	}
+	if i.fieldOf != "" { // the numbers below are about samples of the PV
+		return connection(s)
+	}
 	last := "Never"
 	if s.HasLast {
 		last = clock(s.Last.Time)
 	}
-	list := []detail{
-		{"Host name", s.Host, "pv"},
-		{"Is this PV currently connected?", either(s.State == capture.Connected, "yes", "no"), "pv"},
+	list := append(connection(s), []detail{
 		{"When did we receive the last event?", last, "pv"},
 		{"How many times have we lost and regained the connection to this PV?", count(s.LostConnections), "pv"},
 		{"How many events so far?", count(s.Received), "pv"},
 		{"Estimated event rate (events/sec)", strconv.FormatFloat(s.Rate, 'f', 2, 64), "pv"},
-	}
+	}...)
 	if s.State != capture.Connected || s.Silent {
 		list = append(list, detail{"Why is there no data?", absence.OfStatus(s).Text, "pv"})
 	}
@@ -85,6 +89,14 @@ func (h *Handler) observed(i *info) []detail {
 		}
 	}
 	return list
+}
+
+// connection returns where a PV is connected, and whether it is.
+func connection(s *capture.Status) []detail {
+	return []detail{
+		{"Host name", s.Host, "pv"},
+		{"Is this PV currently connected?", either(s.State == capture.Connected, "yes", "no"), "pv"},
+	}
 }
 
 func either(is bool, yes, no string) string {

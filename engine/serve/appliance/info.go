@@ -22,6 +22,7 @@ type info struct {
 	captured bool
 	status   capture.Status
 	meta     sample.Metadata
+	fieldOf  string // the PV, if the name is a field of it
 }
 
 // infoOf returns the PV of a call about one PV.
@@ -35,9 +36,13 @@ func (h *Handler) infoOf(a args) (*info, error) {
 
 func (h *Handler) info(ctx context.Context, name string) (*info, error) {
 	i := &info{name: name}
-	var err error
-	if i.status, i.captured, err = h.Channels.Status(ctx, pvname.Canonical(name)); err != nil {
+	s, err := h.stateOfName(ctx, name)
+	if err != nil {
 		return nil, err
+	}
+	i.status, i.captured = s.status, s.captured
+	if s.isField {
+		i.fieldOf, i.status = s.pv, ofField(&s.status)
 	}
 	if !i.captured {
 		known, err := h.Reader.Known(ctx, name)
@@ -119,12 +124,12 @@ func (h *Handler) typedInfo(a args) (*info, error) {
 // cause says why no samples of a PV arrive. It returns false if they arrive.
 func (h *Handler) cause(ctx context.Context, name string) (absence.Cause, bool, error) {
 	now := h.Now().UnixNano()
-	in := absence.Input{Until: now, Now: now}
-	var err error
-	if in.Status, in.Captured, err = h.Channels.Status(ctx, pvname.Canonical(name)); err != nil {
+	s, err := h.stateOfName(ctx, name)
+	if err != nil {
 		return absence.Cause{}, false, err
 	}
-	if in.Mark, in.Marked, err = h.Reader.StateMark(ctx, name, now); err != nil {
+	in := absence.Input{Until: now, Now: now, Status: s.status, Captured: s.captured}
+	if in.Mark, in.Marked, err = h.Reader.StateMark(ctx, s.pv, now); err != nil {
 		return absence.Cause{}, false, err
 	}
 	if !in.Captured && !in.Marked {
@@ -171,7 +176,7 @@ const storeScheme = "varve://"
 // retention time.
 func (i *info) stores() []string {
 	out := []string{}
-	if !i.captured {
+	if !i.captured || i.fieldOf != "" { // a field is stored with the metadata of its PV
 		return out
 	}
 	out = append(out, storeScheme+"raw?keep="+i.status.Retention.Raw.String())

@@ -15,6 +15,8 @@ import (
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/field"
 	"varve.dev/varve/engine/serve/request"
 )
 
@@ -151,8 +153,8 @@ func (h *Handler) areWeArchivingPV(a args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, captured, err := h.Channels.Status(a.r.Context(), pvname.Canonical(name))
-	return map[string]string{"status": strconv.FormatBool(captured)}, err
+	n, err := h.stateOfName(a.r.Context(), name)
+	return map[string]string{"status": strconv.FormatBool(n.captured)}, err
 }
 
 // archivedPVs answers those of the given names that are in a group.
@@ -204,12 +206,11 @@ func (h *Handler) captured(ctx context.Context, names []string) (map[string]bool
 	in := make(map[string]bool, len(names))
 	if len(names) <= fewNames {
 		for _, name := range names {
-			pv := pvname.Canonical(name)
-			_, captured, err := h.Channels.Status(ctx, pv)
+			n, err := h.stateOfName(ctx, name)
 			if err != nil {
 				return nil, err
 			}
-			in[pv] = captured
+			in[pvname.Canonical(name)] = n.captured
 		}
 		return in, nil
 	}
@@ -224,7 +225,27 @@ func (h *Handler) captured(ctx context.Context, names []string) (map[string]bool
 			in[s.PV] = true
 		}
 	}
-	return in, nil
+	return in, h.addFields(ctx, in)
+}
+
+// addFields marks the names that are not captured themselves, but are fields of captured PVs.
+func (h *Handler) addFields(ctx context.Context, in map[string]bool) error {
+	var rest []string
+	for name, captured := range in {
+		if !captured {
+			rest = append(rest, name)
+		}
+	}
+	return query.InOrder(ctx, rest, func(ctx context.Context, name string) (captured bool, err error) {
+		pv, is, err := field.PV(ctx, h.Reader, name)
+		if is && err == nil {
+			_, captured, err = h.Channels.Status(ctx, pv)
+		}
+		return captured, err
+	}, func(name string, captured bool) error {
+		in[name] = captured
+		return nil
+	})
 }
 
 // addBody adds the names in the body of a POST to the parameter pv. The body is a form, a JSON list,

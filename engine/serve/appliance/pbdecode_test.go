@@ -10,23 +10,23 @@ import (
 
 // This file contains an independent reader of the parts of PB/HTTP that the tests need.
 
-// field is a field of a message: a number or bytes.
-type field struct {
+// pbField is a field of a message: a number or bytes.
+type pbField struct {
 	num, wire int
 	v         uint64
 	b         []byte
 }
 
 // decode splits a message into fields.
-func decode(msg []byte) ([]field, error) {
-	var out []field
+func decode(msg []byte) ([]pbField, error) {
+	var out []pbField
 	for len(msg) > 0 {
 		key, n := binary.Uvarint(msg)
 		if n <= 0 {
 			return nil, errors.New("no key")
 		}
 		msg = msg[n:]
-		f := field{num: int(key >> 3), wire: int(key & 7)}
+		f := pbField{num: int(key >> 3), wire: int(key & 7)}
 		size := 0
 		switch f.wire {
 		case 0:
@@ -70,7 +70,7 @@ type pbChunk struct {
 
 type pbSample struct {
 	time             int64
-	vals             []field
+	vals             []pbField
 	severity, status int
 	fields           map[string]string
 	changed          bool
@@ -105,7 +105,7 @@ func parseRaw(body []byte) ([]pbChunk, error) {
 	return chunks, nil
 }
 
-func parseInfo(fields []field) pbChunk {
+func parseInfo(fields []pbField) pbChunk {
 	c := pbChunk{headers: map[string]string{}}
 	for _, f := range fields {
 		switch f.num {
@@ -125,7 +125,7 @@ func parseInfo(fields []field) pbChunk {
 	return c
 }
 
-func parseSample(fields []field, year int) pbSample {
+func parseSample(fields []pbField, year int) pbSample {
 	s := pbSample{time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()}
 	for _, f := range fields {
 		switch f.num {

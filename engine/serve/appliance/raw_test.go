@@ -68,28 +68,28 @@ func TestRawTypes(t *testing.T) {
 		typ  sample.Type
 		in   sample.Sample
 		want int // payload type
-		ok   func(v []field) bool
+		ok   func(v []pbField) bool
 	}{
-		{sample.Bool, sample.Sample{Word: 1}, 4, func(v []field) bool { return string(v[0].b) == "\x01" }},
-		{sample.Int8, sample.Sample{Word: minus}, 4, func(v []field) bool { return string(v[0].b) == "\xfd" }},
-		{sample.Int16, sample.Sample{Word: minus}, 1, func(v []field) bool { return v[0].wire == 0 && sint(v[0].v) == -3 }},
-		{sample.Uint16, sample.Sample{Word: 65535}, 5, func(v []field) bool { return v[0].wire == 5 && v[0].v == 65535 }},
-		{sample.Int32, sample.Sample{Word: minus}, 5, func(v []field) bool { return int32(v[0].v) == -3 }},
-		{sample.Uint32, sample.Sample{Word: math.MaxUint32}, 6, func(v []field) bool { return math.Float64frombits(v[0].v) == math.MaxUint32 }},
-		{sample.Int64, sample.Sample{Word: minus}, 6, func(v []field) bool { return math.Float64frombits(v[0].v) == -3 }},
-		{sample.Float32, sample.Sample{Word: uint64(math.Float32bits(0.1))}, 2, func(v []field) bool { return v[0].wire == 5 && math.Float32frombits(uint32(v[0].v)) == 0.1 }},
-		{sample.Float64, sample.Sample{Word: math.Float64bits(math.NaN())}, 6, func(v []field) bool { return v[0].v == math.Float64bits(math.NaN()) }},
-		{sample.Enum, sample.Sample{Word: 5}, 3, func(v []field) bool { return sint(v[0].v) == 5 }},
-		{sample.String, sample.Sample{Bytes: []byte("line\n\r\x1b\xb0")}, 0, func(v []field) bool { return string(v[0].b) == "line\n\r\x1b\uFFFD" }},
-		{sample.Struct, sample.Sample{Bytes: []byte{0xfd, 0}}, 14, func(v []field) bool { return string(v[0].b) == "\xfd\x00" }},
-		{sample.String.Array(), sample.Sample{Bytes: sample.AppendStrings(nil, "a", "", "b")}, 7, func(v []field) bool { return len(v) == 3 && string(v[2].b) == "b" }},
-		{sample.Int16.Array(), sample.Sample{Bytes: []byte{0xfd, 0xff, 100, 0}}, 8, func(v []field) bool { return slices.Equal(v[0].b, []byte{5, 200, 1}) }},
-		{sample.Float32.Array(), sample.Sample{Bytes: []byte{0, 0, 128, 63}}, 9, func(v []field) bool { return slices.Equal(v[0].b, []byte{0, 0, 128, 63}) }},
-		{sample.Enum.Array(), sample.Sample{Bytes: []byte{1, 0}}, 10, func(v []field) bool { return slices.Equal(v[0].b, []byte{2}) }},
-		{sample.Uint8.Array(), sample.Sample{Bytes: []byte("ab\n")}, 11, func(v []field) bool { return string(v[0].b) == "ab\n" }},
-		{sample.Uint16.Array(), sample.Sample{Bytes: []byte{255, 255}}, 12, func(v []field) bool { return slices.Equal(v[0].b, []byte{255, 255, 0, 0}) }},
-		{sample.Int64.Array(), sample.Sample{Bytes: []byte{2, 0, 0, 0, 0, 0, 0, 0}}, 13, func(v []field) bool { return slices.Equal(v[0].b, le64(2)) }},
-		{sample.Float64.Array(), sample.Sample{}, 13, func(v []field) bool { return len(v[0].b) == 0 }},
+		{sample.Bool, sample.Sample{Word: 1}, 4, func(v []pbField) bool { return string(v[0].b) == "\x01" }},
+		{sample.Int8, sample.Sample{Word: minus}, 4, func(v []pbField) bool { return string(v[0].b) == "\xfd" }},
+		{sample.Int16, sample.Sample{Word: minus}, 1, func(v []pbField) bool { return v[0].wire == 0 && sint(v[0].v) == -3 }},
+		{sample.Uint16, sample.Sample{Word: 65535}, 5, func(v []pbField) bool { return v[0].wire == 5 && v[0].v == 65535 }},
+		{sample.Int32, sample.Sample{Word: minus}, 5, func(v []pbField) bool { return int32(v[0].v) == -3 }},
+		{sample.Uint32, sample.Sample{Word: math.MaxUint32}, 6, func(v []pbField) bool { return math.Float64frombits(v[0].v) == math.MaxUint32 }},
+		{sample.Int64, sample.Sample{Word: minus}, 6, func(v []pbField) bool { return math.Float64frombits(v[0].v) == -3 }},
+		{sample.Float32, sample.Sample{Word: uint64(math.Float32bits(0.1))}, 2, func(v []pbField) bool { return v[0].wire == 5 && math.Float32frombits(uint32(v[0].v)) == 0.1 }},
+		{sample.Float64, sample.Sample{Word: math.Float64bits(math.NaN())}, 6, func(v []pbField) bool { return v[0].v == math.Float64bits(math.NaN()) }},
+		{sample.Enum, sample.Sample{Word: 5}, 3, func(v []pbField) bool { return sint(v[0].v) == 5 }},
+		{sample.String, sample.Sample{Bytes: []byte("line\n\r\x1b\xb0")}, 0, func(v []pbField) bool { return string(v[0].b) == "line\n\r\x1b\uFFFD" }},
+		{sample.Struct, sample.Sample{Bytes: []byte{0xfd, 0}}, 14, func(v []pbField) bool { return string(v[0].b) == "\xfd\x00" }},
+		{sample.String.Array(), sample.Sample{Bytes: sample.AppendStrings(nil, "a", "", "b")}, 7, func(v []pbField) bool { return len(v) == 3 && string(v[2].b) == "b" }},
+		{sample.Int16.Array(), sample.Sample{Bytes: []byte{0xfd, 0xff, 100, 0}}, 8, func(v []pbField) bool { return slices.Equal(v[0].b, []byte{5, 200, 1}) }},
+		{sample.Float32.Array(), sample.Sample{Bytes: []byte{0, 0, 128, 63}}, 9, func(v []pbField) bool { return slices.Equal(v[0].b, []byte{0, 0, 128, 63}) }},
+		{sample.Enum.Array(), sample.Sample{Bytes: []byte{1, 0}}, 10, func(v []pbField) bool { return slices.Equal(v[0].b, []byte{2}) }},
+		{sample.Uint8.Array(), sample.Sample{Bytes: []byte("ab\n")}, 11, func(v []pbField) bool { return string(v[0].b) == "ab\n" }},
+		{sample.Uint16.Array(), sample.Sample{Bytes: []byte{255, 255}}, 12, func(v []pbField) bool { return slices.Equal(v[0].b, []byte{255, 255, 0, 0}) }},
+		{sample.Int64.Array(), sample.Sample{Bytes: []byte{2, 0, 0, 0, 0, 0, 0, 0}}, 13, func(v []pbField) bool { return slices.Equal(v[0].b, le64(2)) }},
+		{sample.Float64.Array(), sample.Sample{}, 13, func(v []pbField) bool { return len(v[0].b) == 0 }},
 	} {
 		c.in.Time = newYear
 		r := &sample.Run{Type: c.typ}

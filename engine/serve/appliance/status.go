@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/absence"
 	"varve.dev/varve/engine/serve/request"
@@ -112,23 +111,24 @@ func (h *Handler) statusOf(ctx context.Context, name string) (pvStatus, error) {
 }
 
 func (h *Handler) stateOf(ctx context.Context, name string) (pvStatus, error) {
-	pv := pvname.Canonical(name)
-	s, ok, err := h.Channels.Status(ctx, pv)
-	switch {
-	case err != nil:
+	n, err := h.stateOfName(ctx, name)
+	if err != nil {
 		return pvStatus{}, err
-	case !ok:
+	}
+	s := &n.status
+	switch {
+	case !n.captured:
 		return pvStatus{PVName: name, Status: "Not being archived"}, nil
 	case s.State == capture.Paused:
-		return pvStatus{PVName: name, PVNameOnly: pv, Status: "Paused", Appliance: h.Name}, nil
+		return pvStatus{PVName: name, PVNameOnly: n.pv, Status: "Paused", Appliance: h.Name}, nil
 	case s.State == capture.Searching:
 		// The Appliance archives a PV only after it has connected once.
-		t, err := h.Reader.Type(ctx, pv)
+		t, err := h.Reader.Type(ctx, n.pv)
 		if err != nil || !t.Valid() {
 			return pvStatus{PVName: name, Status: "Initial sampling"}, err
 		}
 	}
-	return h.archived(name, pv, &s), nil
+	return h.archived(name, n.pv, s), nil
 }
 
 func (h *Handler) archived(name, pv string, s *capture.Status) pvStatus {

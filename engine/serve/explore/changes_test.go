@@ -169,7 +169,7 @@ func TestChangesRefusesBadWindows(t *testing.T) {
 		}
 	}
 	h.comparing.Take("", maxComparisons)
-	if code, _, text := getChanges(t, h, oneHour); code != http.StatusServiceUnavailable {
+	if code, _, text := getChanges(t, h, oneHour); code != http.StatusTooManyRequests {
 		t.Errorf("a request beyond the bound yields %d %s", code, text)
 	}
 }

@@ -127,7 +127,7 @@ func TestStreamsAreBounded(t *testing.T) {
 				}()
 			}
 			synctest.Wait()
-			if w := request(ctx); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+			if w := request(ctx); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
 				t.Errorf("a request beyond the share of %s returns %d", client, w.Code)
 			}
 		}

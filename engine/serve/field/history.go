@@ -34,6 +34,14 @@ func split(name string) (pv, field string, ok bool) {
 // limits are the fields of a record that are stored as limits, with their index in sample.Metadata.Limits.
 var limits = map[string]int{"LOPR": 0, "HOPR": 1, "LOW": 2, "HIGH": 3, "LOLO": 4, "HIHI": 5, "DRVL": 6, "DRVH": 7}
 
+// states are the fields of a record that are stored as names of states, with their index in sample.Metadata.Labels: those
+// of mbbi and mbbo, and ZNAM and ONAM of bi and bo.
+var states = map[string]int{
+	"ZNAM": 0, "ONAM": 1,
+	"ZRST": 0, "ONST": 1, "TWST": 2, "THST": 3, "FRST": 4, "FVST": 5, "SXST": 6, "SVST": 7,
+	"EIST": 8, "NIST": 9, "TEST": 10, "ELST": 11, "TVST": 12, "TTST": 13, "FTST": 14, "FFST": 15,
+}
+
 // history is the history of a field.
 type history struct {
 	pv, field string
@@ -68,7 +76,7 @@ func readHistory(ctx context.Context, st store.Store, pv, field string) (*histor
 	if !c.defined {
 		return nil, nil
 	}
-	return &history{pv, field, c.run()}, nil
+	return &history{pv, field, c.run(isText(field))}, nil
 }
 
 // numberOf returns a limit or the precision as text, or "" if the PV has none.
@@ -83,10 +91,22 @@ func numberOf(m *sample.Metadata, field string) string {
 	return ""
 }
 
-// textOf returns the units or a property, or "" if the PV has none.
+// binary reports whether only records of two states have a field.
+func binary(field string) bool { return field == "ZNAM" || field == "ONAM" }
+
+// isText reports whether a field is a text even if it looks like a number.
+func isText(field string) bool {
+	_, is := states[field]
+	return is || field == "EGU"
+}
+
+// textOf returns the units, the name of a state or a property, or "" if the PV has none.
 func textOf(m *sample.Metadata, field string) string {
 	if field == "EGU" {
 		return m.Units
+	}
+	if i, is := states[field]; is && i < len(m.Labels) && (len(m.Labels) <= 2 || !binary(field)) {
+		return m.Labels[i]
 	}
 	for _, p := range m.Properties {
 		if p.Name == field {
@@ -112,20 +132,20 @@ func (c *column) add(at int64, text string) {
 	c.times, c.texts, c.bytes = append(c.times, at), append(c.texts, text), c.bytes+len(text)+32
 }
 
-// run returns the values as samples: doubles if each value is a number, and otherwise strings.
-func (c *column) run() *sample.Run {
+// run returns the values as samples: doubles if each value is a number and the field is not a text, and otherwise strings.
+func (c *column) run(text bool) *sample.Run {
 	numbers := make([]float64, len(c.texts))
 	r := &sample.Run{Type: sample.Float64}
-	for i, text := range c.texts {
+	for i, value := range c.texts {
 		var ok bool
-		if numbers[i], ok = parse(text); !ok {
+		if numbers[i], ok = parse(value); text || !ok {
 			r.Type = sample.String
 			break
 		}
 	}
-	for i, text := range c.texts {
-		s := sample.Sample{Time: c.times[i], Word: math.Float64bits(numbers[i]), Bytes: []byte(text)}
-		if text == "" {
+	for i, value := range c.texts {
+		s := sample.Sample{Time: c.times[i], Word: math.Float64bits(numbers[i]), Bytes: []byte(value)}
+		if value == "" {
 			s.Tag = undefined
 		}
 		r.Append(&s)

@@ -130,7 +130,7 @@ func (b *builder) begin() (err error) {
 	if b.until < query.Latest {
 		notes = append(notes, table.Note{Key: "completeUntil", Value: clock(b.until)})
 	}
-	b.w, err = table.NewWriter(table.Parquet, b.body, &table.Schema{Columns: table.LongColumns(table.ValueType(b.types)), Notes: notes})
+	b.w, err = table.NewWriter(table.Parquet, b.body, &table.Schema{Columns: table.LongColumns(table.ValueType(b.types)), Notes: notes, Origin: b.h.Origin})
 	if err == nil {
 		b.rows = table.NewLong(b.w)
 	}

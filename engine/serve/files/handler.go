@@ -30,6 +30,8 @@ type Handler struct {
 	Reads *admission.Gate
 	// Memory bounds the bytes of all files in memory. A file may take half of it.
 	Memory int64
+	// Origin says which archive answers, and in which version. It is part of each file.
+	Origin []table.Note
 	Now    func() time.Time
 	Log    *slog.Logger
 
@@ -72,6 +74,7 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request, _ *openapi.Query)
 	}
 	defer release()
 	setHeaders(w.Header(), f)
+	table.SetOrigin(w.Header(), h.Origin)
 	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(f, 0, f.size))
 }
 

@@ -81,7 +81,7 @@ func (h *Handler) writeAligned(ctx context.Context, b *body, s *span, o align.Op
 	}
 	foreseen := t.CompleteUntil
 	w, err := table.NewWriter(s.format, b, &table.Schema{Columns: alignedColumns(t), Notes: s.notes(b, foreseen,
-		table.Note{Key: "align", Value: time.Duration(o.Step).String()}, table.Note{Key: "fill", Value: o.Fill.String()})})
+		table.Note{Key: "align", Value: time.Duration(o.Step).String()}, table.Note{Key: "fill", Value: o.Fill.String()}), Origin: h.Origin})
 	if err != nil {
 		return err
 	}
@@ -108,6 +108,9 @@ func alignedColumns(t *align.Table) []table.Column {
 		switch c.Kind {
 		case rollup.Choice:
 			column.Type = table.Int
+			if c.Known {
+				column.Labels = c.Metadata.Labels
+			}
 		case rollup.Text:
 			column.Type = table.Text
 		}

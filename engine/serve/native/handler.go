@@ -38,8 +38,10 @@ type Handler struct {
 	Warnings func(ctx context.Context) []string
 	// Reads admits reads of samples. It may be nil.
 	Reads *admission.Gate
-	Now   func() time.Time
-	Log   *slog.Logger
+	// Origin says which archive answers, and in which version.
+	Origin []table.Note
+	Now    func() time.Time
+	Log    *slog.Logger
 }
 
 // Register adds the paths to a mux.

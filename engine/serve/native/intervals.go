@@ -37,7 +37,7 @@ func (h *Handler) intervals(_ context.Context, q *openapi.Query) (reading, error
 		if s.format == table.JSON {
 			return b.intervals(ctx, search, &s, c.text)
 		}
-		return b.intervalsTable(ctx, search, &s, c.text)
+		return h.intervalsTable(ctx, b, search, &s, c.text)
 	}}, nil
 }
 
@@ -75,10 +75,10 @@ func (b *body) intervalList(all iter.Seq2[predicate.Interval, error]) error {
 }
 
 // intervalsTable writes the intervals of a search as a table.
-func (b *body) intervalsTable(ctx context.Context, search *predicate.Search, s *span, where string) error {
+func (h *Handler) intervalsTable(ctx context.Context, b *body, search *predicate.Search, s *span, where string) error {
 	w, err := table.NewWriter(s.format, b, &table.Schema{
 		Columns: []table.Column{{Name: "from", Type: table.Time}, {Name: "to", Type: table.Time}, {Name: "state", Type: table.Word}},
-		Notes:   s.notes(b, search.CompleteUntil(), table.Note{Key: "where", Value: where}),
+		Notes:   s.notes(b, search.CompleteUntil(), table.Note{Key: "where", Value: where}), Origin: h.Origin,
 	})
 	if err != nil {
 		return err

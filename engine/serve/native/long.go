@@ -21,7 +21,7 @@ func (h *Handler) writeLong(ctx context.Context, b *body, s *span) error {
 		return err
 	}
 	w, err := table.NewWriter(s.format, b, &table.Schema{
-		Columns: table.LongColumns(table.ValueType(f.types)), Notes: s.notes(b, f.earliest()),
+		Columns: table.LongColumns(table.ValueType(f.types)), Notes: s.notes(b, f.earliest()), Origin: h.Origin,
 	})
 	if err != nil {
 		return err

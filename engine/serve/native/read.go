@@ -27,7 +27,7 @@ func (h *Handler) handler(c *call) func(http.ResponseWriter, *http.Request, *ope
 // read serves a call that reads samples:
 //
 //	parameters ──c.read──▶ reading ──▶ a place for the read ──write──▶ answer
-//	               └─ 400, 404            └─ 503                └─ 404, 413, 500
+//	               └─ 400, 404            └─ 429                └─ 404, 413, 500
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, c *call, q *openapi.Query) {
 	answer, err := c.read(h, r.Context(), q)
 	if err != nil {
@@ -40,6 +40,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, c *call, q *opena
 		return
 	}
 	defer leave()
+	table.SetOrigin(w.Header(), h.Origin)
 	b := newBody(w, answer.format)
 	err = answer.write(r.Context(), b)
 	b.Finish(r, h.Log, err, func(err error) { h.fail(w, r, err) })

@@ -51,7 +51,7 @@ func sampleSchemas() map[string]openapi.Schema {
 		}),
 		"Table": openapi.Object(members{
 			"notes": openapi.Map("Facts about the table.", openapi.String("")), "after?": openapi.Map("Facts that became known after the first row.", openapi.String("")),
-			"columns": openapi.List(openapi.Object(members{"name": openapi.String(""), "type": openapi.String(""), "unit?": openapi.String("")})),
+			"columns": openapi.List(openapi.Object(members{"name": openapi.String(""), "type": openapi.String(""), "unit?": openapi.String(""), "labels?": labels})),
 			"rows":    openapi.List(openapi.List(value)),
 		}),
 		"Intervals": openapi.Object(members{

@@ -48,7 +48,7 @@ func (h *Handler) writeSnapshotTable(ctx context.Context, b *body, format table.
 	if until, lags := b.CompleteUntil(); lags {
 		notes = append(notes, table.Note{Key: "completeUntil", Value: clock(until)})
 	}
-	w, err := table.NewWriter(format, b, &table.Schema{Columns: snapshotColumns(table.ValueType(types)), Notes: notes})
+	w, err := table.NewWriter(format, b, &table.Schema{Columns: snapshotColumns(table.ValueType(types)), Notes: notes, Origin: h.Origin})
 	if err != nil {
 		return err
 	}

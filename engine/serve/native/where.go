@@ -127,7 +127,7 @@ func (h *Handler) writeFilteredTable(ctx context.Context, b *body, s *span, c co
 	}
 	w, err := table.NewWriter(s.format, b, &table.Schema{
 		Columns: table.LongColumns(table.ValueType(f.types)),
-		Notes:   s.notes(b, min(f.earliest(), search.CompleteUntil()), table.Note{Key: "where", Value: c.text}),
+		Notes:   s.notes(b, min(f.earliest(), search.CompleteUntil()), table.Note{Key: "where", Value: c.text}), Origin: h.Origin,
 	})
 	if err != nil {
 		return err

@@ -54,12 +54,16 @@ func Answers(success Schema, others []string, errors ...int) []Answer {
 	all := []Answer{
 		{Code: http.StatusOK, Description: "The answer.", JSON: success, Others: others},
 		{Code: http.StatusBadRequest, Description: "A parameter is wrong. The error names it.", JSON: Ref("Error")},
+		{Code: http.StatusTooManyRequests, Description: tooManyRequests, JSON: Ref("Error")},
 	}
 	for _, code := range errors {
 		all = append(all, Answer{Code: code, Description: errorTexts[code], JSON: Ref("Error")})
 	}
 	return all
 }
+
+// tooManyRequests describes an answer that each call may have.
+const tooManyRequests = "Too many requests are being answered, of all clients or of this one. The error says the limit. Repeat the request after the seconds in the header Retry-After."
 
 var errorTexts = map[int]string{
 	http.StatusNotFound:              "The archive does not know a PV.",

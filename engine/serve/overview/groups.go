@@ -218,7 +218,7 @@ func (h *Handler) check(w http.ResponseWriter, r *http.Request, _ *openapi.Query
 	client := admission.ClientOf(r.Context())
 	if !h.checking.Take(client, 1) {
 		w.Header().Set("Retry-After", request.RetryAfter)
-		answer(w, http.StatusServiceUnavailable, map[string]string{"error": fmt.Sprintf("the server checks at most %d manifests at a time, and %d of one client; repeat the request in a few seconds", maxChecking, checkingShare)})
+		answer(w, http.StatusTooManyRequests, map[string]string{"error": fmt.Sprintf("the server checks at most %d manifests at a time, and %d of one client; repeat the request in a few seconds", maxChecking, checkingShare)})
 		return
 	}
 	defer h.checking.Give(client, 1)

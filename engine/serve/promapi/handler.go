@@ -111,7 +111,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		h.Log.Error("request failed", "path", r.URL.Path, "err", err)
 		code, kind := request.Code(w.Header(), err), "internal"
-		if code == http.StatusServiceUnavailable {
+		if code == http.StatusServiceUnavailable || code == http.StatusTooManyRequests {
 			kind = "unavailable"
 		}
 		writeError(w, code, kind, err.Error())

@@ -39,21 +39,21 @@ func BadCode(h http.Header, err error) int {
 	if !errors.As(err, &body) {
 		return http.StatusBadRequest
 	}
-	if body.Code == http.StatusServiceUnavailable {
+	if body.Code == http.StatusTooManyRequests {
 		h.Set("Retry-After", RetryAfter)
 	}
 	return body.Code
 }
 
-// Code returns the status code for a valid request that failed with err. If a repeated request
-// may succeed, it also sets the header Retry-After.
+// Code returns the status code for a valid request that failed with err: 429 if too many requests are under
+// way, and 503 if the archive cannot read its samples now. If a repeated request may succeed, Code also sets
+// the header Retry-After.
 func Code(h http.Header, err error) int {
-	var full *admission.FullError
-	if errors.As(err, &full) && full.After > 0 {
-		h.Set("Retry-After", strconv.Itoa(int((full.After+time.Second-1)/time.Second)))
-		return http.StatusServiceUnavailable
+	if errors.Is(err, admission.ErrFull) {
+		h.Set("Retry-After", whenFull(err))
+		return http.StatusTooManyRequests
 	}
-	for _, passes := range []error{store.ErrNotOpen, query.ErrNoAnswer, admission.ErrFull} {
+	for _, passes := range []error{store.ErrNotOpen, query.ErrNoAnswer} {
 		if errors.Is(err, passes) {
 			h.Set("Retry-After", RetryAfter)
 			return http.StatusServiceUnavailable
@@ -63,6 +63,15 @@ func Code(h http.Header, err error) int {
 		return http.StatusBadGateway
 	}
 	return http.StatusInternalServerError
+}
+
+// whenFull returns the time in seconds after which there may be a place for a request that was refused.
+func whenFull(err error) string {
+	var full *admission.FullError
+	if errors.As(err, &full) && full.After > 0 {
+		return strconv.Itoa(int((full.After + time.Second - 1) / time.Second))
+	}
+	return RetryAfter
 }
 
 // Time parses a parameter that is a time and returns it in ns since 1970. It returns absent if

@@ -129,7 +129,7 @@ func TestCodesOfRefusedRequests(t *testing.T) {
 	}{
 		{errors.New("parameter from: not a time"), http.StatusBadRequest, false},
 		{BodyError{Code: http.StatusRequestEntityTooLarge}, http.StatusRequestEntityTooLarge, false},
-		{BodyError{Code: http.StatusServiceUnavailable}, http.StatusServiceUnavailable, true},
+		{BodyError{Code: http.StatusTooManyRequests}, http.StatusTooManyRequests, true},
 	} {
 		h := http.Header{}
 		if got := BadCode(h, c.err); got != c.want || (h.Get("Retry-After") != "") != c.retry {

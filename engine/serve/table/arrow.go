@@ -2,6 +2,7 @@ package table
 
 import (
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -23,17 +24,27 @@ func newArrow(out io.Writer, s *Schema) *arrowEncoder {
 	fields := make([]arrow.Field, len(s.Columns))
 	for i, c := range s.Columns {
 		fields[i] = arrow.Field{Name: c.Name, Type: arrowType(c.Type), Nullable: c.Nulls}
-		if c.Unit != "" {
-			fields[i].Metadata = arrow.NewMetadata([]string{"unit"}, []string{c.Unit})
-		}
+		fields[i].Metadata = fieldMetadata(&c)
 	}
 	var keys, values []string
-	for _, n := range s.Notes {
+	for _, n := range slices.Concat(s.Notes, s.Origin) {
 		keys, values = append(keys, n.Key), append(values, n.Value)
 	}
 	notes := arrow.NewMetadata(keys, values)
 	schema := arrow.NewSchema(fields, &notes)
 	return &arrowEncoder{ipc.NewWriter(out, ipc.WithSchema(schema)), schema}
+}
+
+// fieldMetadata returns the unit of a column and the names of its states.
+func fieldMetadata(c *Column) arrow.Metadata {
+	var keys, values []string
+	if c.Unit != "" {
+		keys, values = append(keys, "unit"), append(values, c.Unit)
+	}
+	if len(c.Labels) > 0 {
+		keys, values = append(keys, "labels"), append(values, labelList(c.Labels))
+	}
+	return arrow.NewMetadata(keys, values)
 }
 
 func arrowType(t Type) arrow.DataType {

@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/engine/serve/value"
 )
 
-// jsonEncoder writes {"notes":{…},"columns":[{"name":…,"type":…,"unit":…},…],"rows":[[…],…],"after":{…}}.
+// jsonEncoder writes {"notes":{…},"columns":[{"name":…,"type":…,"unit":…,"labels":[…]},…],"rows":[[…],…],"after":{…}}.
 // The notes in after are those that were not known before the first row.
 type jsonEncoder struct {
 	out   io.Writer
@@ -30,6 +30,9 @@ func newJSON(out io.Writer, s *Schema) (*jsonEncoder, error) {
 		e.buf = value.AppendString(append(e.buf, `,"type":`...), c.Type.String())
 		if c.Unit != "" {
 			e.buf = value.AppendString(append(e.buf, `,"unit":`...), c.Unit)
+		}
+		if len(c.Labels) > 0 {
+			e.buf = append(append(e.buf, `,"labels":`...), labelList(c.Labels)...)
 		}
 		e.buf = append(e.buf, '}')
 	}

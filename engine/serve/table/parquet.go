@@ -3,6 +3,7 @@ package table
 import (
 	"io"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
@@ -43,12 +44,15 @@ func newParquet(out io.Writer, s *Schema) *parquetEncoder {
 		parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(true), parquet.CreatedBy("varve", "1", ""),
 	}
 	w := parquet.NewGenericWriter[any](out, options...)
-	for _, n := range s.Notes {
+	for _, n := range slices.Concat(s.Notes, s.Origin) {
 		w.SetKeyValueMetadata(n.Key, n.Value)
 	}
 	for _, c := range s.Columns {
 		if c.Unit != "" {
 			w.SetKeyValueMetadata("unit:"+c.Name, c.Unit)
+		}
+		if len(c.Labels) > 0 {
+			w.SetKeyValueMetadata("labels:"+c.Name, labelList(c.Labels))
 		}
 	}
 	return &parquetEncoder{w: w, columns: columns}

@@ -1,5 +1,11 @@
 package table
 
+import (
+	"net/http"
+
+	"varve.dev/varve/engine/serve/value"
+)
+
 // Type is the type of a column.
 type Type uint8
 
@@ -27,6 +33,8 @@ type Column struct {
 	Type Type
 	// Unit is the unit of all values, or empty if there is none or rows differ in it.
 	Unit string
+	// Labels are the names of the states, if all values are numbers of states of one PV.
+	Labels []string
 	// Nulls is true if rows may have no value. Only such columns may have null rows.
 	Nulls bool
 }
@@ -39,6 +47,27 @@ type Schema struct {
 	Columns []Column
 	// Notes are the facts that are known before the first row.
 	Notes []Note
+	// Origin says which archive the table comes from. Formats with metadata of files have it: Arrow and Parquet.
+	Origin []Note
+}
+
+// SetOrigin says in the headers of an answer which archive it comes from.
+func SetOrigin(h http.Header, origin []Note) {
+	for _, n := range origin {
+		h.Set("Varve-"+n.Key, n.Value)
+	}
+}
+
+// labelList returns the names of states as JSON, for the metadata of a file.
+func labelList(labels []string) string {
+	dst := []byte{'['}
+	for i, label := range labels {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = value.AppendString(dst, label)
+	}
+	return string(append(dst, ']'))
 }
 
 // Format is a file format of tables.

@@ -21,12 +21,16 @@ import (
 // schema has a column of each type.
 var schema = Schema{
 	Columns: []Column{
-		{Name: "time", Type: Time}, {Name: "SR:I", Type: Float, Unit: "mA", Nulls: true}, {Name: "count", Type: Int, Nulls: true},
+		{Name: "time", Type: Time}, {Name: "SR:I", Type: Float, Unit: "mA", Nulls: true}, {Name: "count", Type: Int, Labels: []string{"Off", "say \"on\""}, Nulls: true},
 		{Name: "big", Type: Uint}, {Name: "label", Type: Word, Nulls: true}, {Name: "text", Type: Text, Nulls: true},
 		{Name: "=wave", Type: Floats, Nulls: true},
 	},
-	Notes: []Note{{"archive", "varve"}},
+	Notes:  []Note{{"archive", "varve"}},
+	Origin: []Note{{"version", "Varve 1.2.3"}},
 }
+
+// labelsOfCount are the names of the states in the metadata of a file.
+const labelsOfCount = `["Off","say \"on\""]`
 
 const year = int64(1767225600e9) // 2026-01-01T00:00:00Z
 
@@ -121,7 +125,7 @@ func TestParquet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"archive": "varve", "unit:SR:I": "mA", "lost": "7"} {
+	for key, want := range map[string]string{"archive": "varve", "unit:SR:I": "mA", "lost": "7", "version": "Varve 1.2.3", "labels:count": labelsOfCount} {
 		if got, _ := f.Lookup(key); got != want {
 			t.Errorf("metadata %s is %q, want %q", key, got, want)
 		}
@@ -197,8 +201,13 @@ func TestArrow(t *testing.T) {
 	}
 	defer r.Release()
 	notes := r.Schema().Metadata()
-	if i := notes.FindKey("archive"); i < 0 || notes.Values()[i] != "varve" {
-		t.Errorf("the metadata are %v", notes)
+	for key, want := range map[string]string{"archive": "varve", "version": "Varve 1.2.3"} {
+		if got, _ := notes.GetValue(key); got != want {
+			t.Errorf("the metadata %s are %q, want %q", key, got, want)
+		}
+	}
+	if labels, _ := r.Schema().Field(2).Metadata.GetValue("labels"); labels != labelsOfCount {
+		t.Errorf("the names of the states are %s", labels)
 	}
 	if unit, _ := r.Schema().Field(1).Metadata.GetValue("unit"); unit != "mA" {
 		t.Errorf("the unit is %q", unit)
@@ -277,8 +286,11 @@ func TestJSON(t *testing.T) {
 	write(t, JSON, &out, 10_000)
 	var got struct {
 		Notes, After map[string]string
-		Columns      []struct{ Name, Type, Unit string }
-		Rows         [][]any
+		Columns      []struct {
+			Name, Type, Unit string
+			Labels           []string
+		}
+		Rows [][]any
 	}
 	d := json.NewDecoder(&out)
 	d.DisallowUnknownFields()
@@ -286,7 +298,7 @@ func TestJSON(t *testing.T) {
 	if err := d.Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Notes["archive"] != "varve" || got.After["lost"] != "7" || got.Columns[1] != (struct{ Name, Type, Unit string }{"SR:I", "float64", "mA"}) {
+	if got.Notes["archive"] != "varve" || got.After["lost"] != "7" || fmt.Sprintf("%q", got.Columns[1:3]) != `[{"SR:I" "float64" "mA" []} {"count" "int64" "" ["Off" "say \"on\""]}]` {
 		t.Errorf("the table has %v, %v, %v", got.Notes, got.After, got.Columns)
 	}
 	if len(got.Rows) != 10_000 {
