@@ -16,15 +16,29 @@ import (
 	"varve.dev/varve/engine/through"
 )
 
-// throughOptions is the flag that names an older archive.
-type throughOptions struct{ url string }
+// throughOptions are the flags about an older archive.
+type throughOptions struct {
+	url   string
+	names int
+}
 
 func (o *throughOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.url, "read-through", "", "address of an older archive, such as http://appliance:17668/retrieval or json:http://archive:9812/archive-access/api/1.0;key=1: it answers for times before this archive began to capture a PV (default: none)")
+	f.IntVar(&o.names, "read-through-names", through.DefaultMaxNames, "how many names the older archive may have; a name needs 100 to 200 bytes of memory while the list is read again")
 }
+
+// maxThroughNames is the largest value of --read-through-names.
+const maxThroughNames = 20_000_000
 
 // older is the older archive of a process. A nil *older is none.
 type older struct{ archive *through.Archive }
+
+// close ends the requests to the older archive. No handler may run.
+func (o *older) close() {
+	if o != nil {
+		o.archive.Close()
+	}
+}
 
 // open makes a reader read through to the older archive. It returns nil if there is none. restrict is nil if
 // all addresses are allowed.
@@ -36,7 +50,10 @@ func (o *throughOptions) open(r *query.Reader, reg prometheus.Registerer, restri
 	if err != nil {
 		return nil, fmt.Errorf("--read-through: %w", err)
 	}
-	a := through.New(through.Config{Address: at, Registerer: reg, Restrict: restrict})
+	if o.names < 1 || o.names > maxThroughNames {
+		return nil, fmt.Errorf("--read-through-names must be a number from 1 to %d", maxThroughNames)
+	}
+	a := through.New(through.Config{Address: at, MaxNames: o.names, Registerer: reg, Restrict: restrict})
 	r.Through = a.Through()
 	return &older{a}, nil
 }
