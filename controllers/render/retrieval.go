@@ -59,5 +59,9 @@ func throughArgs(a *v1alpha1.Archiver) []string {
 	if a.Spec.Retrieval.ReadThrough == "" {
 		return nil
 	}
-	return []string{"--read-through=" + a.Spec.Retrieval.ReadThrough}
+	args := []string{"--read-through=" + a.Spec.Retrieval.ReadThrough}
+	if n := a.Spec.Retrieval.ReadThroughNames; n > 0 {
+		args = append(args, fmt.Sprintf("--read-through-names=%d", n))
+	}
+	return args
 }
