@@ -89,6 +89,7 @@ func TestReasonsAreForThoseWhoReadAll(t *testing.T) {
 func TestTypesAfterTheSeamAreKnownHere(t *testing.T) {
 	own, older := newArchive(t, 1), &away{}
 	own.block(writer(1), store.Year.Of(epoch).In(store.Forever), typed{sample.Int32, sample.Sample{Time: epoch + day, Word: 7}})
+	own.check(own.store.AddChannel(t.Context(), store.Channel{PV: testPV, Types: []sample.Type{sample.Int32}}))
 	own.connect(writer(9), epoch+day)
 	own.older = older.through()
 	r := own.reader()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -181,7 +180,6 @@ func (a *Archive) readNames(ctx context.Context) (all []string, err error) {
 		return nil, err
 	}
 	a.succeeded()
-	all = slices.Clip(all)
 	a.list.last.Store(&names{all, begun})
 	return all, nil
 }

@@ -146,7 +146,7 @@ func TestLongListsSayHowToRaiseTheLimit(t *testing.T) {
 	}
 }
 
-// BenchmarkMemoryOfNames measures the memory of a list of 100,000 names of 30 characters.
+// BenchmarkMemoryOfNames measures the memory of a list of 100,000 names of 33 characters.
 func BenchmarkMemoryOfNames(b *testing.B) {
 	const n = 100_000
 	for b.Loop() {
