@@ -193,6 +193,7 @@ type AutoscalingSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.access) || !has(self.service) || !has(self.service.type) || self.service.type == 'ClusterIP'",fieldPath=".access",message="a Service of type NodePort or LoadBalancer can be reached from outside of the cluster, so you must choose who may read: set retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"
 // +kubebuilder:validation:XValidation:rule="!has(self.readThroughNames) || has(self.readThrough)",fieldPath=".readThroughNames",message="readThroughNames is about the older archive: set readThrough, or remove readThroughNames"
+// +kubebuilder:validation:XValidation:rule="!has(self.readThroughSecretRef) || has(self.readThrough)",fieldPath=".readThroughSecretRef",message="readThroughSecretRef is about the older archive: set readThrough, or remove readThroughSecretRef"
 type RetrievalSpec struct {
 	// replicas is the number of pods.
 	// +optional
@@ -219,6 +220,11 @@ type RetrievalSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=20000000
 	ReadThroughNames int32 `json:"readThroughNames,omitempty"`
+
+	// readThroughSecretRef names a Secret with the key token, or the keys username and password. Pods send them to
+	// the older archive with each request, so the address should begin with https. Default: no credentials.
+	// +optional
+	ReadThroughSecretRef *SecretReference `json:"readThroughSecretRef,omitempty"`
 
 	// service is the Service that clients use.
 	// +optional

@@ -22,6 +22,8 @@ import (
 // Config configures an Archive. Zero fields have the defaults of the constants.
 type Config struct {
 	Address
+	// Authorize adds credentials to a request to the older archive. It may be nil.
+	Authorize func(*http.Request) error
 	// Restrict refuses connections to some addresses. If it is nil, all addresses are allowed.
 	Restrict *destination.Rules
 	// AtOnce is the number of requests at a time. Further ones wait at most Wait.
@@ -104,7 +106,7 @@ func New(cfg Config) *Archive {
 	a.owner, a.describing, a.list.turn = newOwner(), make(chan struct{}, describeAtOnce), make(chan struct{}, 1)
 	a.shared = shared{owner: a.owner, pvs: map[string]*flight{}}
 	a.client = &http.Client{Transport: newTransport(&a.cfg, a.id, a.metrics), CheckRedirect: stay}
-	server := upstream.Server{Base: cfg.URL, Idle: cfg.Idle, MaxBytes: cfg.MaxBytes, MaxNames: cfg.MaxNames, Client: a.client}
+	server := upstream.Server{Base: cfg.URL, Authorize: cfg.Authorize, Idle: cfg.Idle, MaxBytes: cfg.MaxBytes, MaxNames: cfg.MaxNames, Client: a.client}
 	if a.reads = &(upstream.Appliance{Server: server}); cfg.JSON {
 		a.reads = &upstream.JSONAccess{Server: server, Key: cfg.Key}
 	}

@@ -128,6 +128,8 @@ func refused(resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusNotFound:
 		return ErrUnknownPV
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusProxyAuthRequired:
+		return &StatusError{Code: resp.StatusCode, text: fmt.Sprintf("the server answered %s", status)} // the text may repeat credentials
 	case err != nil || len(text) == 0 || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain"):
 		return &StatusError{Code: resp.StatusCode, text: fmt.Sprintf("the server answered %s", status)}
 	}

@@ -74,6 +74,8 @@ func TestArchiversAreValidated(t *testing.T) {
 		{"main", external + ", retrieval: {readThrough: 'http://appliance:17668/retrieval', readThroughNames: 3000000}", ""},
 		{"main", external + ", retrieval: {readThrough: 'http://appliance:17668/retrieval', readThroughNames: 0}", "spec.retrieval.readThroughNames"},
 		{"main", external + ", retrieval: {readThroughNames: 3000000}", "spec.retrieval.readThroughNames: Invalid value: readThroughNames is about the older archive: set readThrough"},
+		{"main", external + ", retrieval: {readThrough: 'https://varve:17665', readThroughSecretRef: {name: older}}", ""},
+		{"main", external + ", retrieval: {readThroughSecretRef: {name: older}}", "spec.retrieval.readThroughSecretRef: Invalid value: readThroughSecretRef is about the older archive: set readThrough"},
 		{"main", external + ", retrieval: {readThrough: 'ftp://appliance'}", "readThrough must be the address of an archive without user name and parameters"},
 		{"main", external + ", retrieval: {readThrough: 'http://appliance/retrieval;key=1'}", "readThrough must be the address"},
 		{"main", external + ", retrieval: {readThrough: 'json:http://archive/api?key=1'}", "readThrough must be the address"},
