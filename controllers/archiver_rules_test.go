@@ -67,6 +67,7 @@ var _ = Describe("The API server", func() {
 		Entry("an older archive with a password", goodArchiver, "spec.retrieval.readThrough", `"http://a:b@appliance/retrieval"`, "readThrough must be the address of an archive"),
 		Entry("an older archive with a parameter", goodArchiver, "spec.retrieval.readThrough", `"http://appliance/retrieval?x=1"`, "readThrough must be the address of an archive"),
 		Entry("an older archive with a wrong key", goodArchiver, "spec.retrieval.readThrough", `"json:http://archive/archive-access/api/1.0;key=a"`, "readThrough must be the address of an archive"),
+		Entry("names of no older archive", goodArchiver, "spec.retrieval.readThroughNames", `1000`, "spec.retrieval.readThroughNames: Invalid value: readThroughNames is about the older archive: set readThrough, or remove readThroughNames"),
 		Entry("a negative spool", goodArchiver, "spec.engines.spoolSize", `-1`, "spoolSize must be 0 or at least 64Mi"),
 	)
 

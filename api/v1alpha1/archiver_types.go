@@ -192,6 +192,8 @@ type AutoscalingSpec struct {
 // serves it instead.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.access) || !has(self.service) || !has(self.service.type) || self.service.type == 'ClusterIP'",fieldPath=".access",message="a Service of type NodePort or LoadBalancer can be reached from outside of the cluster, so you must choose who may read: set retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"
+// +kubebuilder:validation:XValidation:rule="!has(self.readThroughNames) || has(self.readThrough)",fieldPath=".readThroughNames",message="readThroughNames is about the older archive: set readThrough, or remove readThroughNames"
+// +kubebuilder:validation:XValidation:rule="!has(self.readThroughSecretRef) || has(self.readThrough)",fieldPath=".readThroughSecretRef",message="readThroughSecretRef is about the older archive: set readThrough, or remove readThroughSecretRef"
 type RetrievalSpec struct {
 	// replicas is the number of pods.
 	// +optional
@@ -211,6 +213,18 @@ type RetrievalSpec struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^/?#@; ]+(/[^?#; ]*)?|json:https?://[^/?#@; ]+(/[^?#; ]*)?(;key=[0-9]{1,9})?)$')",message="readThrough must be the address of an archive without user name and parameters, such as http://appliance:17668/retrieval or json:http://archive:9812/archive-access/api/1.0;key=1"
 	ReadThrough string `json:"readThrough,omitempty"`
+
+	// readThroughNames is how many names of PVs the older archive may have. A name needs 100 to 200 bytes of
+	// memory. Default: 1000000.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=20000000
+	ReadThroughNames int32 `json:"readThroughNames,omitempty"`
+
+	// readThroughSecretRef names a Secret with the key token, or the keys username and password. Pods send them to
+	// the older archive with each request, so the address should begin with https. Default: no credentials.
+	// +optional
+	ReadThroughSecretRef *SecretReference `json:"readThroughSecretRef,omitempty"`
 
 	// service is the Service that clients use.
 	// +optional

@@ -1660,6 +1660,11 @@ func (in *RetrievalSpec) DeepCopyInto(out *RetrievalSpec) {
 		**out = **in
 	}
 	in.PodSpec.DeepCopyInto(&out.PodSpec)
+	if in.ReadThroughSecretRef != nil {
+		in, out := &in.ReadThroughSecretRef, &out.ReadThroughSecretRef
+		*out = new(SecretReference)
+		**out = **in
+	}
 	in.Service.DeepCopyInto(&out.Service)
 	if in.Access != nil {
 		in, out := &in.Access, &out.Access

@@ -133,6 +133,7 @@ type enginePod struct {
 	// policies are nil unless the engine serves the read APIs.
 	policies *policies.Policies
 	gate     gate
+	older    *older
 	handler  http.Handler
 }
 
@@ -184,11 +185,10 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 	if err := p.serveInternal(cfg, internal); err != nil {
 		return err
 	}
-	var older *older
 	if p.opts.retrieval {
 		captured := func() iter.Seq[string] { return p.engine.Capture().Names() }
 		cfg.Reader = newReader(p.store, p.engine, p.engine.Shards(), captured, p.opts.clock)
-		if older, err = p.opts.through.open(cfg.Reader, reg, restricted()); err != nil {
+		if p.older, err = p.opts.through.open(cfg.Reader, reg, restricted()); err != nil {
 			return err
 		}
 		cfg.Channels, cfg.Reads, cfg.Policies = p.engine, readsBesideCapturing, p.policies.Current
@@ -201,7 +201,7 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 			return err
 		}
 	}
-	p.handler, err = older.handler(cfg)
+	p.handler, err = p.older.handler(cfg)
 	return err
 }
 
@@ -225,6 +225,7 @@ func (p *enginePod) run(ctx context.Context) error {
 	defer p.release(p.opts.log)
 	defer p.gate.close(p.opts.log)
 	defer p.gate.run()()
+	defer p.older.close()
 	log := p.opts.log
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)

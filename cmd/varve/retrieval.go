@@ -102,6 +102,7 @@ type retrievalPod struct {
 	policies *policies.Policies
 	clock    *clock.Clock
 	gate     gate
+	older    *older
 	handler  http.Handler
 }
 
@@ -140,8 +141,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	})
 	p.groups, p.policies = groups.New(api, o.namespace, o.archiver), policies.New(api, o.namespace, o.archiver, "", o.log)
 	reader := newReader(p.store, p.routing, o.shards, p.routing.Names, p.clock)
-	older, err := o.through.open(reader, reg, restricted())
-	if err != nil {
+	if p.older, err = o.through.open(reader, reg, restricted()); err != nil {
 		return nil, err
 	}
 	cfg := &serve.Config{
@@ -157,7 +157,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	if err = p.bindMetrics(o.metrics, cfg); err != nil {
 		return nil, err
 	}
-	p.handler, err = older.handler(cfg)
+	p.handler, err = p.older.handler(cfg)
 	return p, err
 }
 
@@ -166,6 +166,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	defer p.release(p.opts.log)
 	defer p.gate.close(p.opts.log)
 	defer p.gate.run()()
+	defer p.older.close()
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	stopSides := p.serveSides(p.opts.log, fail)

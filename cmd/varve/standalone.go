@@ -113,6 +113,7 @@ type server struct {
 	resources
 	gate    gate
 	reader  *query.Reader // which reads all PVs
+	older   *older
 	handler http.Handler
 	// captured is closed when the engine has got its first channels.
 	captured chan struct{}
@@ -185,8 +186,7 @@ func (s *server) warnings() []string { return append(s.files.Warnings(), s.Captu
 func (s *server) serve(reg *prometheus.Registry) (err error) {
 	captured := func() iter.Seq[string] { return s.Capture().Names() }
 	s.reader = newReader(s.store, s.Engine, s.Shards(), captured, s.opts.clock)
-	older, err := s.opts.through.open(s.reader, reg, nil)
-	if err != nil {
+	if s.older, err = s.opts.through.open(s.reader, reg, nil); err != nil {
 		return err
 	}
 	cfg := &serve.Config{
@@ -195,7 +195,7 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 		Ready: func() error { return nil }, Warnings: s.warnings, Overview: s.overview(), Archive: hostname(), Version: version(), Now: time.Now, Log: s.opts.log,
 	}
 	s.gate.configure(cfg)
-	s.handler, err = older.handler(cfg)
+	s.handler, err = s.older.handler(cfg)
 	return err
 }
 
@@ -228,6 +228,7 @@ func (s *server) run(parent context.Context) error {
 	defer s.release(s.opts.log)
 	defer s.gate.close(s.opts.log)
 	defer s.gate.run()()
+	defer s.older.close()
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	stopHTTP := serveHTTP(s.listener, s.handler, s.opts.log, cancel)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
@@ -16,15 +18,32 @@ import (
 	"varve.dev/varve/engine/through"
 )
 
-// throughOptions is the flag that names an older archive.
-type throughOptions struct{ url string }
+// throughOptions are the flags about an older archive.
+type throughOptions struct {
+	url   string
+	names int
+	// credentials is a directory, such as a mounted Secret.
+	credentials string
+}
 
 func (o *throughOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.url, "read-through", "", "address of an older archive, such as http://appliance:17668/retrieval or json:http://archive:9812/archive-access/api/1.0;key=1: it answers for times before this archive began to capture a PV (default: none)")
+	f.StringVar(&o.credentials, "read-through-credentials", "", "directory with the file token, or the files username and password, for the older archive (default: no credentials)")
+	f.IntVar(&o.names, "read-through-names", through.DefaultMaxNames, "how many names the older archive may have; a name needs 100 to 200 bytes of memory while the list is read again")
 }
+
+// maxThroughNames is the largest value of --read-through-names.
+const maxThroughNames = 20_000_000
 
 // older is the older archive of a process. A nil *older is none.
 type older struct{ archive *through.Archive }
+
+// close ends the requests to the older archive. No handler may run.
+func (o *older) close() {
+	if o != nil {
+		o.archive.Close()
+	}
+}
 
 // open makes a reader read through to the older archive. It returns nil if there is none. restrict is nil if
 // all addresses are allowed.
@@ -36,9 +55,52 @@ func (o *throughOptions) open(r *query.Reader, reg prometheus.Registerer, restri
 	if err != nil {
 		return nil, fmt.Errorf("--read-through: %w", err)
 	}
-	a := through.New(through.Config{Address: at, Registerer: reg, Restrict: restrict})
+	if o.names < 1 || o.names > maxThroughNames {
+		return nil, fmt.Errorf("--read-through-names must be a number from 1 to %d", maxThroughNames)
+	}
+	authorize, err := o.authorizer()
+	if err != nil {
+		return nil, err
+	}
+	a := through.New(through.Config{Address: at, Authorize: authorize, MaxNames: o.names, Registerer: reg, Restrict: restrict})
 	r.Through = a.Through()
 	return &older{a}, nil
+}
+
+// authorizer returns what adds the credentials to a request, or nil without credentials. It reads them for each request,
+// because the files of a Secret change while a pod runs.
+func (o *throughOptions) authorizer() (func(*http.Request) error, error) {
+	if o.credentials == "" {
+		return nil, nil
+	}
+	return o.authorize, o.authorize(&http.Request{Header: http.Header{}})
+}
+
+// authorize adds the credentials to a request.
+func (o *throughOptions) authorize(req *http.Request) error {
+	const flag = "--read-through-credentials"
+	token, err := credential(flag, o.credentials, "token")
+	switch {
+	case err == nil && strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fmt.Errorf("%s: the file token must have one line of letters, digits and punctuation", flag)
+	case err == nil:
+		req.Header.Set("Authorization", "Bearer "+token)
+		return nil
+	case !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	user, err := credential(flag, o.credentials, "username")
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s: %s has neither the file token nor the files username and password", flag, o.credentials)
+	}
+	if err != nil {
+		return err
+	}
+	password, err := credential(flag, o.credentials, "password")
+	if err == nil {
+		req.SetBasicAuth(user, password)
+	}
+	return err
 }
 
 // address parses the flag.

@@ -35,6 +35,8 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	if Embedded(a) {
 		accessFlags, accessAnnotations, accessVolumes := accessFlags(a)
 		flags, volumes, annotations = append(flags, accessFlags...), append(volumes, accessVolumes...), accessAnnotations
+		throughFlags, throughVolumes := through(a)
+		flags, volumes = append(flags, throughFlags...), append(volumes, throughVolumes...)
 	}
 	if limit := a.Spec.Storage.DiskLimit; limit != nil {
 		flags = append(flags, fmt.Sprintf("--disk-limit=%d", limit.Value()))
@@ -85,7 +87,6 @@ func engineArgs(a *v1alpha1.Archiver, res corev1.ResourceRequirements) []string 
 	args = append(args, logArgs(a)...)
 	if Embedded(a) {
 		args = append(args, "--retrieval", fmt.Sprintf("--internal-listen=:%d", InternalPort(a)))
-		args = append(args, throughArgs(a)...)
 	}
 	return args
 }

@@ -20,6 +20,8 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	flags, volumes := storage(a)
 	accessFlags, annotations, accessVolumes := accessFlags(a)
 	flags, volumes = append(flags, accessFlags...), append(volumes, accessVolumes...)
+	throughFlags, throughVolumes := through(a)
+	volumes = append(volumes, throughVolumes...)
 	container := core.Container().
 		WithArgs(
 			"retrieval",
@@ -29,7 +31,7 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 			fmt.Sprintf("--listen=:%d", Port),
 			fmt.Sprintf("--metrics-listen=:%d", MetricsPort)).
 		WithArgs(logArgs(a)...).
-		WithArgs(throughArgs(a)...).
+		WithArgs(throughFlags...).
 		WithArgs(flags...).
 		WithEnv(podEnv()...).
 		WithResources(requirements(res))
@@ -54,10 +56,22 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	return deployment(a, v1alpha1.ComponentRetrieval, replicas, rolling(0), template)
 }
 
-// throughArgs names the older archive.
-func throughArgs(a *v1alpha1.Archiver) []string {
-	if a.Spec.Retrieval.ReadThrough == "" {
-		return nil
+// olderDir is the folder with the credentials for the older archive.
+const olderDir = "/etc/varve/older"
+
+// through returns the flags about the older archive, and the volume with the credentials for it.
+func through(a *v1alpha1.Archiver) (flags []string, volumes []volume) {
+	r := &a.Spec.Retrieval
+	if r.ReadThrough == "" {
+		return nil, nil
 	}
-	return []string{"--read-through=" + a.Spec.Retrieval.ReadThrough}
+	flags = []string{"--read-through=" + r.ReadThrough}
+	if r.ReadThroughNames > 0 {
+		flags = append(flags, fmt.Sprintf("--read-through-names=%d", r.ReadThroughNames))
+	}
+	if ref := r.ReadThroughSecretRef; ref != nil {
+		flags = append(flags, "--read-through-credentials="+olderDir)
+		volumes = []volume{secretVolume("older", ref.Name, olderDir)}
+	}
+	return flags, volumes
 }

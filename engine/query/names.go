@@ -11,8 +11,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Names returns the sorted names of all matching PVs, in the directory or being captured.
-// It returns at most limit names; a negative limit means no limit.
+// Names returns the sorted names of all matching PVs, in the directory or being captured, and those of the other archive:
+// see Through.Names. It returns at most limit names; a negative limit means no limit.
 func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit int) ([]string, error) {
 	found := names{limit: limit, set: map[string]struct{}{}}
 	if r.Captured != nil {
@@ -114,12 +114,17 @@ func (r *Reader) Type(ctx context.Context, pv string) (sample.Type, error) {
 }
 
 // Types returns the types that a PV's samples have had, as far as the directory has them, and the
-// latest type in another archive.
-func (r *Reader) Types(ctx context.Context, pv string) ([]sample.Type, error) {
+// latest type in another archive if a read from a time, in ns since 1970, needs that archive.
+func (r *Reader) Types(ctx context.Context, pv string, from int64) ([]sample.Type, error) {
 	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
 	types := slices.Clone(ch.Types)
 	if err != nil {
 		return types, err
+	}
+	if len(types) > 0 {
+		if seam, err := r.Seam(ctx, pv); err != nil || !needsOutside(seam, max(from, Earliest), Options{}) {
+			return types, err
+		}
 	}
 	outside, err := r.outside(ctx, pv)
 	if err != nil && len(types) > 0 {

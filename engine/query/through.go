@@ -2,10 +2,12 @@ package query
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,10 +15,6 @@ import (
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
-
-// ErrUpstream is wrapped by an error if another archive, which a reader reads through to, did not
-// answer, or answered wrongly.
-var ErrUpstream = errors.New("the older archive, which this one reads through to, cannot be read")
 
 // Through is another archive that a reader reads through to: an older one, which has the samples from
 // before this archive began to capture a PV. The caller sets its fields before use. Readers may share it.
@@ -42,7 +40,8 @@ type Through struct {
 	// valid until the next one is requested. The sequence is empty if the other archive does not know the PV, and
 	// ends after its first error.
 	Samples func(ctx context.Context, pv string, from, to int64) iter.Seq2[*sample.Run, error]
-	// Names returns the canonical names of all PVs of the other archive. The caller does not change them.
+	// Names returns the canonical names of all PVs of the other archive, as it knew them a while ago: the list may
+	// lack PVs that it has got since. The caller does not change them.
 	Names func(ctx context.Context) ([]string, error)
 
 	mu    sync.Mutex
@@ -65,28 +64,39 @@ type Outside struct {
 	Metadata *sample.Metadata
 }
 
-// upstreamError says that the other archive is the cause of an error.
-func upstreamError(err error) error {
-	if err == nil || errors.Is(err, ErrUpstream) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrUpstream, err)
-}
-
 // outside returns what the other archive knows of a PV that the sender of the request may know.
 func (r *Reader) outside(ctx context.Context, pv string) (Outside, error) {
-	if r.Through == nil || !r.Sees(ctx, pv) {
+	if r.Through == nil {
 		return Outside{}, nil
 	}
-	o, err := r.Through.Outside(ctx, pvname.Canonical(pv))
-	return o, upstreamError(err)
+	o, err := r.Through.Outside(ctx, r.outsideName(ctx, pv))
+	return o, r.upstreamError(err)
+}
+
+// noPV returns an ending that makes a name the name of no PV. It differs between processes, so nobody can request the
+// name itself.
+var noPV = sync.OnceValue(func() string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails
+	return "-" + hex.EncodeToString(b)
+})
+
+// outsideName returns the name by which the other archive is asked for a PV. If the sender of the request may not know
+// the PV, it is a name that no PV has. So a hidden PV takes the steps of an unknown PV, and fails as an unknown PV does.
+func (r *Reader) outsideName(ctx context.Context, pv string) string {
+	pv = pvname.Canonical(pv)
+	if r.Sees(ctx, pv) {
+		return pv
+	}
+	end := noPV()
+	return strings.ToValidUTF8(pv[:min(len(pv), pvname.MaxLen-len(end))], "") + end
 }
 
 // addOutside adds the matching names of the other archive that the sender of the request may know.
 func (r *Reader) addOutside(ctx context.Context, found *names, match func(pv string) bool) error {
 	all, err := r.Through.Names(ctx)
 	if err != nil {
-		return upstreamError(err)
+		return r.upstreamError(err)
 	}
 	for _, pv := range all {
 		if ctx.Err() != nil { // match may be slow
@@ -111,12 +121,11 @@ const (
 // returns no error.
 func (r *Reader) seam(ctx context.Context, pv string, failed error) (int64, error) {
 	unknown := errors.Is(failed, ErrUnknownPV)
-	if r.Through == nil || failed != nil && !unknown || !r.Sees(ctx, pv) {
+	switch {
+	case r.Through == nil, failed != nil && !unknown, failed == nil && !r.Sees(ctx, pv):
 		return ownOnly, failed
-	}
-	pv = pvname.Canonical(pv)
-	if !unknown {
-		return r.Through.seam(ctx, r.Store, pv, r.now())
+	case failed == nil:
+		return r.Through.seam(ctx, r.Store, pvname.Canonical(pv), r.now())
 	}
 	o, err := r.outside(ctx, pv)
 	if err == nil && !o.Known {
@@ -181,6 +190,11 @@ func firstConnected(ctx context.Context, st store.Store, pv string) (int64, erro
 // time of the first sample here may be somewhat later than the seam, because another clock made it.
 const afterSeam = int64(time.Minute)
 
+// needsOutside reports whether a read from a time needs the other archive.
+func needsOutside(seam, from int64, opts Options) bool {
+	return from < seam || !opts.Inside && from-seam < afterSeam
+}
+
 // readThrough reads the samples of both archives.
 func (r *Reader) readThrough(ctx context.Context, pv string, from, to int64, opts Options) (*Samples, error) {
 	own, failed := r.readOwn(ctx, pv, from, to, opts)
@@ -192,13 +206,13 @@ func (r *Reader) readThrough(ctx context.Context, pv string, from, to int64, opt
 		own = &Samples{Latest, func(func(*sample.Run, error) bool) {}}
 	}
 	from, to = max(from, Earliest), min(to, Latest)
-	if seam == ownOnly || from > to || from >= seam && (opts.Inside || from-seam >= afterSeam) {
+	if seam == ownOnly || from > to || !needsOutside(seam, from, opts) {
 		return own, nil
 	}
 	last := min(to, seam-1)
 	outside := func(yield func(*sample.Run, error) bool) {
-		for run, err := range r.Through.Samples(ctx, pvname.Canonical(pv), min(from, last), last) {
-			if !yield(run, upstreamError(err)) {
+		for run, err := range r.Through.Samples(ctx, r.outsideName(ctx, pv), min(from, last), last) {
+			if !yield(run, r.upstreamError(err)) {
 				return
 			}
 		}

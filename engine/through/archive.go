@@ -22,6 +22,8 @@ import (
 // Config configures an Archive. Zero fields have the defaults of the constants.
 type Config struct {
 	Address
+	// Authorize adds credentials to a request to the older archive. It may be nil.
+	Authorize func(*http.Request) error
 	// Restrict refuses connections to some addresses. If it is nil, all addresses are allowed.
 	Restrict *destination.Rules
 	// AtOnce is the number of requests at a time. Further ones wait at most Wait.
@@ -31,7 +33,9 @@ type Config struct {
 	// long an answer with samples may be.
 	Idle, Whole time.Duration
 	MaxBytes    int64
-	Registerer  prometheus.Registerer
+	// MaxNames is the number of names that the older archive may have.
+	MaxNames   int
+	Registerer prometheus.Registerer
 	// Now returns the current time. It may be nil.
 	Now func() time.Time
 	// Pause waits before another try. It may be nil.
@@ -45,6 +49,7 @@ const (
 	DefaultIdle     = time.Minute
 	DefaultWhole    = 30 * time.Minute
 	DefaultMaxBytes = 16 << 30
+	DefaultMaxNames = upstream.DefaultMaxNames
 )
 
 func orDefault[T int | int64 | time.Duration](v *T, otherwise T) {
@@ -69,7 +74,11 @@ type Archive struct {
 	reads   source
 	metrics *metrics
 	pvs     knowledge
+	shared  shared
 	list    list
+	owner   *owner
+	// describing holds an element for each PV that is being described.
+	describing chan struct{}
 
 	mu       sync.Mutex
 	checked  time.Time // when the older archive last answered as an archive
@@ -84,6 +93,7 @@ func New(cfg Config) *Archive {
 	orDefault(&cfg.Idle, DefaultIdle)
 	orDefault(&cfg.Whole, DefaultWhole)
 	orDefault(&cfg.MaxBytes, DefaultMaxBytes)
+	orDefault(&cfg.MaxNames, DefaultMaxNames)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -93,17 +103,21 @@ func New(cfg Config) *Archive {
 	id := make([]byte, idBytes)
 	_, _ = rand.Read(id) // never fails
 	a := &Archive{cfg: cfg, id: hex.EncodeToString(id), metrics: newMetrics(cfg.Registerer)}
-	a.list.turn = make(chan struct{}, 1)
+	a.owner, a.describing, a.list.turn = newOwner(), make(chan struct{}, describeAtOnce), make(chan struct{}, 1)
+	a.shared = shared{owner: a.owner, pvs: map[string]*flight{}}
 	a.client = &http.Client{Transport: newTransport(&a.cfg, a.id, a.metrics), CheckRedirect: stay}
-	server := upstream.Server{Base: cfg.URL, Idle: cfg.Idle, MaxBytes: cfg.MaxBytes, Client: a.client}
+	server := upstream.Server{Base: cfg.URL, Authorize: cfg.Authorize, Idle: cfg.Idle, MaxBytes: cfg.MaxBytes, MaxNames: cfg.MaxNames, Client: a.client}
 	if a.reads = &(upstream.Appliance{Server: server}); cfg.JSON {
 		a.reads = &upstream.JSONAccess{Server: server, Key: cfg.Key}
 	}
 	return a
 }
 
-// Close closes the connections that are not in use.
-func (a *Archive) Close() { a.client.CloseIdleConnections() }
+// Close ends the requests that serve several readers, and closes the connections that are not in use.
+func (a *Archive) Close() {
+	a.owner.close()
+	a.client.CloseIdleConnections()
+}
 
 // Through returns what a query.Reader needs.
 func (a *Archive) Through() *query.Through {
@@ -124,7 +138,7 @@ func (a *Archive) samples(ctx context.Context, pv string, from, to int64) iter.S
 			}
 			if err != nil {
 				a.note(ctx, err)
-				yield(nil, err)
+				yield(nil, failure(err))
 				return
 			}
 			if !yield(run, nil) {
@@ -165,18 +179,23 @@ func (a *Archive) check(ctx context.Context) error {
 	return nil
 }
 
-// note notes a failure, unless the sender of the request has gone.
+// note notes a failure, unless the sender of the request has gone. An answer that the sender may have caused by its header
+// is no problem of the older archive. A request that was not sent says nothing new.
 func (a *Archive) note(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	a.metrics.errors.WithLabelValues(reason(err)).Inc()
+	why := reason(err)
+	a.metrics.errors.WithLabelValues(why).Inc()
+	if why == "away" || chainOf(ctx) != "" && (why == "loop" || why == "status") {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.failing.IsZero() {
 		a.failing = a.cfg.Now()
 	}
-	a.lastFail = err.Error()
+	a.lastFail = clean(err.Error(), maxText)
 }
 
 func (a *Archive) succeeded() {
@@ -192,6 +211,6 @@ func (a *Archive) Problems() []string {
 	if a.failing.IsZero() {
 		return nil
 	}
-	return []string{fmt.Sprintf("the older archive at %s cannot be read since %s, so reads of times before this archive captured a PV fail: %.300s",
+	return []string{fmt.Sprintf("the older archive at %s cannot be read since %s, so reads of times before this archive captured a PV fail: %s",
 		a.cfg.URL.Redacted(), a.failing.UTC().Format(time.RFC3339), a.lastFail)}
 }

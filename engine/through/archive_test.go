@@ -316,6 +316,16 @@ func TestWrongAddressIsNoArchive(t *testing.T) {
 	}
 }
 
+// settle waits until the list of names is not being read.
+func (p *peer) settle() {
+	p.list.mu.Lock()
+	r := p.list.refresh
+	p.list.mu.Unlock()
+	if r != nil {
+		<-r.done
+	}
+}
+
 // TestNamesAreKept reads a list, which then cannot be read again.
 func TestNamesAreKept(t *testing.T) {
 	answer := `["B:A", "A:B.VAL", "not a name", "ca://C"]`
@@ -328,6 +338,7 @@ func TestNamesAreKept(t *testing.T) {
 	expect := func(want string, requests int64) {
 		t.Helper()
 		names, err := p.names(t.Context())
+		p.settle()
 		if got := strings.Join(names, " "); got != want || (err != nil) != (want == "") || p.requests.Load() != requests {
 			t.Errorf("names %q, %v, after %d requests; want %q after %d", got, err, p.requests.Load(), want, requests)
 		}
@@ -375,8 +386,9 @@ func TestGuardEndsLoops(t *testing.T) {
 		p.id:               {508, ""},
 		other + "," + p.id: {508, ""},
 		strings.Repeat(other+",", maxChain) + other: {508, ""},
-		"me":        {400, ""},
-		other + ",": {400, ""},
+		other + ", " + p.id:                         {508, ""}, // as a proxy joins headers
+		"me":                                        {400, ""},
+		other + ",":                                 {400, ""},
 	} {
 		sent = ""
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -385,9 +397,24 @@ func TestGuardEndsLoops(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
+		if strings.Contains(w.Body.String(), p.cfg.URL.Host) {
+			t.Errorf("chain %q: %s tells the address of the older archive", chain, w.Body)
+		}
 		if w.Code != want.code || sent != want.sent {
 			t.Errorf("chain %q: %d, sent %q; want %d, %q", chain, w.Code, sent, want.code, want.sent)
 		}
+	}
+}
+
+// TestGuardReadsAllHeaders sends a chain in two headers.
+func TestGuardReadsAllHeaders(t *testing.T) {
+	p := newPeer(t, Config{}, func(http.ResponseWriter, *http.Request) {})
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header[Header] = []string{strings.Repeat("0a", idBytes), p.id}
+	w := httptest.NewRecorder()
+	p.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the request passes") })).ServeHTTP(w, r)
+	if w.Code != http.StatusLoopDetected {
+		t.Errorf("status %d", w.Code)
 	}
 }
 

@@ -24,16 +24,16 @@ type chainKey struct{}
 // chain of the others for the requests that answering them needs.
 func (a *Archive) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text := r.Header.Get(Header)
-		if text == "" {
+		text := strings.ReplaceAll(strings.Join(r.Header.Values(Header), ","), " ", "") // as proxies may join headers
+		if len(r.Header.Values(Header)) == 0 {
 			next.ServeHTTP(w, r)
 			return
 		}
 		chain := strings.SplitN(text, ",", maxChain+1)
 		switch {
 		case slices.Contains(chain, a.id):
-			http.Error(w, fmt.Sprintf("this archive reads through to %s, which reads through to this archive; correct the address of one of them",
-				a.cfg.URL.Redacted()), http.StatusLoopDetected)
+			http.Error(w, "this archive reads through to an archive that reads through to this archive; correct the address of the older archive of one of them",
+				http.StatusLoopDetected)
 			return
 		case len(chain) > maxChain:
 			http.Error(w, fmt.Sprintf("the request came through more than %d archives; do they read through to each other?", maxChain), http.StatusLoopDetected)
@@ -50,9 +50,16 @@ func isID(id string) bool {
 	return len(id) == 2*idBytes && strings.Trim(id, "0123456789abcdef") == ""
 }
 
+// chainOf returns the header of the request that a context belongs to. It is "" if the request came from a client. Any
+// client can send the header, too. So what fails with it counts for this request only.
+func chainOf(ctx context.Context) string {
+	text, _ := ctx.Value(chainKey{}).(string)
+	return text
+}
+
 // chain returns the header of a request of the reader with an ID.
 func chain(ctx context.Context, id string) string {
-	if before, _ := ctx.Value(chainKey{}).(string); before != "" {
+	if before := chainOf(ctx); before != "" {
 		return before + "," + id
 	}
 	return id

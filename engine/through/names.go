@@ -3,10 +3,13 @@ package through
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/upstream"
 )
 
 // Times of the list of names.
@@ -17,13 +20,26 @@ const (
 	listStale = 24 * time.Hour
 	// listRetry is how long no request is sent after one that has failed.
 	listRetry = 30 * time.Second
+	// listTime is how long reading the list may take.
+	listTime = 5 * time.Minute
+	// listWait is how long a request waits for the first list, so that it does not hold a place for long.
+	listWait = 10 * time.Second
 )
 
-// list is the list of all names of the older archive.
+// list is the list of all names of the older archive. A goroutine of the Archive reads it again, while requests get the
+// last one:
+//
+//	request ─▶ names ─┬─ fresh list, or last list ─────────────────────────▶ answer
+//	                  ├─ no list ─▶ waits for listWait at most ─────────────▶ answer, or error
+//	                  └─ list not fresh ─▶ refresh, at most one at a time ─▶ last list
 type list struct {
 	last atomic.Pointer[names]
 	turn chan struct{} // holds an element while somebody reads the list
-	// failed is when the last request failed, and err is its error. The turn protects them.
+
+	mu sync.Mutex
+	// refresh is the reading in flight, or nil.
+	refresh *refresh
+	// failed is when the last reading failed, and err is its error, or nil.
 	failed time.Time
 	err    error
 }
@@ -33,59 +49,137 @@ type names struct {
 	at  time.Time
 }
 
-// names returns the names of all PVs of the older archive: see query.Through. While the older archive
-// cannot be read, it returns the last list.
-func (a *Archive) names(ctx context.Context) ([]string, error) {
-	l := &a.list
-	if n := l.last.Load(); n != nil && a.cfg.Now().Sub(n.at) < listFresh {
-		return n.all, nil
+// refresh is a reading of the list. done is closed after all or err is set.
+type refresh struct {
+	done chan struct{}
+	all  []string
+	err  error
+}
+
+// errListing means that a request did not wait for the first list.
+var errListing = fmt.Errorf("%w: the list of its PVs is being read, and was not complete within %v", errBusy, listWait)
+
+// freshNames returns the list if it is fresh, and whether it is.
+func (a *Archive) freshNames() ([]string, bool) {
+	n := a.list.last.Load()
+	if n == nil || a.cfg.Now().Sub(n.at) >= listFresh {
+		return nil, false
 	}
+	return n.all, true
+}
+
+// names returns the names of all PVs of the older archive: see query.Through. If the list is not fresh, names has it read
+// again, and returns the last list if that is not too old.
+func (a *Archive) names(ctx context.Context) ([]string, error) {
+	if all, fresh := a.freshNames(); fresh {
+		return all, nil
+	}
+	if chainOf(ctx) != "" {
+		return a.namesForChain(ctx)
+	}
+	r, err := a.refreshNames()
+	if n := a.list.last.Load(); n != nil && a.cfg.Now().Sub(n.at) < listStale {
+		return n.all, nil // Problems has the error
+	}
+	if err != nil {
+		return nil, failure(err)
+	}
+	wait := time.NewTimer(listWait)
+	defer wait.Stop()
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case <-r.done:
+		return r.all, failure(r.err)
+	case <-wait.C:
+		return nil, failure(errListing)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	now := a.cfg.Now()
-	n := l.last.Load()
-	if n != nil && now.Sub(n.at) < listFresh {
-		return n.all, nil // somebody else has read it
-	}
-	if l.err == nil || now.Sub(l.failed) >= listRetry {
-		all, err := a.readNames(ctx)
-		if err == nil {
-			l.err = nil
-			l.last.Store(&names{all, now})
-			return all, nil
-		}
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		l.err, l.failed = err, now
-	}
-	if n != nil && now.Sub(n.at) < listStale {
-		return n.all, nil // Problems has the error
-	}
-	return nil, l.err
 }
 
-// readNames requests the list.
+// refreshNames returns the reading in flight. It begins one, unless the last one failed a moment ago: then it returns
+// the error of that one.
+func (a *Archive) refreshNames() (*refresh, error) {
+	l := &a.list
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refresh != nil {
+		return l.refresh, nil
+	}
+	if l.err != nil && a.cfg.Now().Sub(l.failed) < listRetry {
+		return nil, l.err
+	}
+	r := &refresh{done: make(chan struct{})}
+	if !a.owner.run(func(ctx context.Context) { a.refreshInTurn(ctx, r) }) {
+		return nil, errClosed
+	}
+	l.refresh = r
+	return r, nil
+}
+
+// refreshInTurn reads the list for a refresh.
+func (a *Archive) refreshInTurn(ctx context.Context, r *refresh) {
+	defer close(r.done)
+	l := &a.list
+	select {
+	case l.turn <- struct{}{}:
+		r.all, r.err = a.readNames(ctx)
+		<-l.turn
+	case <-ctx.Done():
+		r.err = ctx.Err()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refresh, l.failed, l.err = nil, a.cfg.Now(), r.err
+	if away := (*awayError)(nil); errors.As(r.err, &away) {
+		l.err = nil // the breaker knows when to try again
+	}
+}
+
+// namesForChain returns the names for another archive that reads through to this one. That archive takes the list for
+// fresh, so it never gets an old one. A failure may come from what the sender wrote in its header, so it does not count
+// for other requests.
+func (a *Archive) namesForChain(ctx context.Context) ([]string, error) {
+	wait := time.NewTimer(listWait)
+	defer wait.Stop()
+	select {
+	case a.list.turn <- struct{}{}:
+		defer func() { <-a.list.turn }()
+	case <-wait.C:
+		return nil, failure(errListing)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	all, err := a.readNames(ctx)
+	return all, failure(err)
+}
+
+// readNames requests the list, unless somebody else has read it. The caller has the turn.
 func (a *Archive) readNames(ctx context.Context) (all []string, err error) {
+	if all, fresh := a.freshNames(); fresh {
+		return all, nil
+	}
+	begun := a.cfg.Now()
+	limited, cancel := context.WithTimeoutCause(withKind(ctx, kindNames), listTime, fmt.Errorf("%w: more than %v", errLate, listTime))
+	defer cancel()
 	skipped := 0
-	err = a.reads.Names(withKind(ctx, kindNames), func(name string) {
+	err = a.reads.Names(limited, func(name string) {
 		if pvname.Check(name) != nil {
 			skipped++
 			return
 		}
 		all = append(all, pvname.Canonical(name))
 	})
-	if err == nil && len(all) == 0 && skipped > 0 {
+	switch {
+	case err == nil && len(all) == 0 && skipped > 0:
 		err = errors.New("the older archive sent a list in which no entry is the name of a PV")
+	case errors.Is(err, upstream.ErrLongList):
+		err = fmt.Errorf("%w; raise the limit with --read-through-names, or spec.retrieval.readThroughNames of the Archiver", err)
 	}
 	if err != nil {
 		a.note(ctx, err)
 		return nil, err
 	}
 	a.succeeded()
+	a.list.last.Store(&names{all, begun})
 	return all, nil
 }

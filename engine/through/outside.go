@@ -3,9 +3,9 @@ package through
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
-	"sync"
 	"time"
 
 	"varve.dev/varve/engine/query"
@@ -13,18 +13,45 @@ import (
 	"varve.dev/varve/engine/upstream"
 )
 
-// outside returns what the older archive knows of a PV: see query.Through.
+const (
+	// describeAtOnce is how many PVs are described at a time. The other slots are for samples and names.
+	describeAtOnce = DefaultAtOnce / 4
+	// describeTime is how long describing a PV may take.
+	describeTime = 30 * time.Second
+)
+
+// errSlow means that the older archive has not described a PV in time.
+var errSlow = errors.New("the older archive took too long to describe a PV")
+
+// outside returns what the older archive knows of a PV: see query.Through. Requests for the same PV share an answer.
 func (a *Archive) outside(ctx context.Context, pv string) (query.Outside, error) {
 	if !a.asks(pv) {
 		return query.Outside{}, nil
 	}
-	now := a.cfg.Now()
-	if o, found := a.pvs.get(pv, now); found {
+	if o, found := a.pvs.get(pv, a.cfg.Now()); found {
 		return o, nil
 	}
-	m, err := a.reads.Describe(withKind(ctx, kindPV), pv, now.UnixNano())
+	get := a.shared.get
+	if chainOf(ctx) != "" { // the answer may depend on what the sender wrote in its header
+		get = alone
+	}
+	o, err := get(ctx, pv, a.describe)
+	return o, failure(err)
+}
+
+// describe asks the older archive for a PV.
+func (a *Archive) describe(ctx context.Context, pv string) (query.Outside, error) {
+	if err := a.enterDescribing(ctx); err != nil {
+		a.note(ctx, err)
+		return query.Outside{}, err
+	}
+	defer func() { <-a.describing }()
+	now := a.cfg.Now()
+	limited, cancel := context.WithTimeoutCause(ctx, describeTime, fmt.Errorf("%w: more than %v", errSlow, describeTime))
+	defer cancel()
+	m, err := a.reads.Describe(withKind(limited, kindPV), pv, now.UnixNano())
 	if errors.Is(err, upstream.ErrUnknownPV) {
-		if err = a.forget(ctx, pv); err == nil {
+		if err = a.forget(limited, pv); err == nil {
 			return query.Outside{}, nil
 		}
 	}
@@ -36,6 +63,20 @@ func (a *Archive) outside(ctx context.Context, pv string) (query.Outside, error)
 	o := describe(m)
 	a.pvs.put(pv, o, now)
 	return o, nil
+}
+
+// enterDescribing waits until a PV may be described.
+func (a *Archive) enterDescribing(ctx context.Context) error {
+	wait := time.NewTimer(a.cfg.Wait)
+	defer wait.Stop()
+	select {
+	case a.describing <- struct{}{}:
+		return nil
+	case <-wait.C:
+		return fmt.Errorf("%w: %d PVs are being described, and none of them was within %v", errBusy, describeAtOnce, a.cfg.Wait)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // asks reports whether the older archive can be asked for a PV. An Appliance takes every name with parentheses for a
@@ -56,49 +97,4 @@ func describe(m *sample.Metadata) query.Outside {
 		out.Metadata = nil
 	}
 	return out
-}
-
-// How long the cached knowledge of a PV is used. A PV that becomes known must be found soon.
-const (
-	knownFor   = 10 * time.Minute
-	unknownFor = time.Minute
-	// maxPVs is the number of PVs in the cache.
-	maxPVs = 1 << 14
-)
-
-// knowledge is a cache of what the older archive knows of PVs. The zero value is ready to use.
-type knowledge struct {
-	mu  sync.Mutex
-	pvs map[string]known
-}
-
-type known struct {
-	query.Outside
-	until time.Time
-}
-
-func (k *knowledge) get(pv string, now time.Time) (query.Outside, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	o, found := k.pvs[pv]
-	return o.Outside, found && now.Before(o.until)
-}
-
-func (k *knowledge) put(pv string, o query.Outside, now time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.pvs == nil {
-		k.pvs = map[string]known{}
-	}
-	for old := range k.pvs {
-		if len(k.pvs) < maxPVs {
-			break
-		}
-		delete(k.pvs, old)
-	}
-	until := now.Add(unknownFor)
-	if o.Known {
-		until = now.Add(knownFor)
-	}
-	k.pvs[pv] = known{o, until}
 }

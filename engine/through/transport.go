@@ -32,6 +32,7 @@ type transport struct {
 	slots   chan struct{}
 	next    *http.Transport
 	metrics *metrics
+	breaker breaker
 }
 
 func newTransport(cfg *Config, id string, m *metrics) *transport {
@@ -39,7 +40,7 @@ func newTransport(cfg *Config, id string, m *metrics) *transport {
 	if cfg.Restrict != nil {
 		dialer = cfg.Restrict.Dialer(dialTimeout)
 	}
-	return &transport{cfg: cfg, id: id, slots: make(chan struct{}, cfg.AtOnce), metrics: m, next: &http.Transport{
+	return &transport{cfg: cfg, id: id, slots: make(chan struct{}, cfg.AtOnce), metrics: m, breaker: breaker{now: cfg.Now}, next: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    dialTimeout,
@@ -66,7 +67,15 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	if err := t.breaker.check(); err != nil {
+		return nil, err
+	}
 	if err := t.enter(req.Context()); err != nil {
+		return nil, err
+	}
+	attempt, err := t.breaker.begin()
+	if err != nil { // requests have failed since
+		<-t.slots
 		return nil, err
 	}
 	begun := time.Now()
@@ -76,6 +85,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	leave := func() {
 		once.Do(func() {
 			cancel()
+			attempt.end()
 			<-t.slots
 			t.metrics.active.Dec()
 			t.metrics.seconds.WithLabelValues(kind).Observe(time.Since(begun).Seconds())
@@ -85,10 +95,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.try(ctx, req)
 	if err != nil {
 		err = causeOf(ctx, err)
+		attempt.failed(ctx, err)
 		leave()
 		return nil, err
 	}
-	resp.Body = &countedBody{ReadCloser: resp.Body, ctx: ctx, metrics: t.metrics, leave: leave}
+	resp.Body = &countedBody{ReadCloser: resp.Body, ctx: ctx, metrics: t.metrics, attempt: attempt, leave: leave}
 	return resp, nil
 }
 
@@ -175,6 +186,7 @@ type countedBody struct {
 	io.ReadCloser
 	ctx     context.Context
 	metrics *metrics
+	attempt *attempt
 	leave   func()
 }
 
@@ -182,8 +194,13 @@ type countedBody struct {
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.metrics.bytes.Add(float64(n))
-	if err != nil && !errors.Is(err, io.EOF) {
+	ends := errors.Is(err, io.EOF)
+	if n > 0 || ends {
+		b.attempt.alive()
+	}
+	if err != nil && !ends {
 		err = causeOf(b.ctx, err)
+		b.attempt.failed(b.ctx, err)
 	}
 	return n, err
 }

@@ -19,7 +19,7 @@ type Appliance struct{ Server }
 // Check returns an error if there is no archive at the address, so that a wrong address is not taken for an
 // archive that knows no PV.
 func (a *Appliance) Check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, a.idle())
+	ctx, cancel := a.withIdle(ctx)
 	defer cancel()
 	resp, err := a.get(ctx, "/bpl/getVersion", "")
 	if err != nil {

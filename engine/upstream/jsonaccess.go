@@ -36,7 +36,7 @@ func (a *JSONAccess) path(call, name string) string {
 
 // Check returns an error if there is no archive at the address.
 func (a *JSONAccess) Check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, a.idle())
+	ctx, cancel := a.withIdle(ctx)
 	defer cancel()
 	err := a.check(ctx)
 	if err != nil {

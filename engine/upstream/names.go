@@ -9,11 +9,15 @@ import (
 	"io"
 )
 
-// Bounds of a list of names.
-const (
-	maxNamesBytes = 512 << 20
-	maxNames      = 5_000_000
-)
+// DefaultMaxNames is the default of Server.MaxNames.
+const DefaultMaxNames = 1_000_000
+
+// bytesPerName is the size of a list of names, in bytes as sent, divided by the number of names that it may have. Names of
+// PVs mostly have 10 to 40 bytes.
+const bytesPerName = 128
+
+// ErrLongList means that a list of names is longer than the bounds of a Server.
+var ErrLongList = errors.New("the list of names is too long")
 
 // Names passes the names of all PVs of the archive to a function. After an error, the list is not complete.
 func (a *Appliance) Names(ctx context.Context, add func(name string)) error {
@@ -42,7 +46,8 @@ func (s *Server) readNames(ctx context.Context, cancel context.CancelCauseFunc, 
 		return err
 	}
 	defer resp.Body.Close()
-	d := json.NewDecoder(io.LimitReader(in, min(cmp.Or(s.MaxBytes, DefaultMaxBytes), maxNamesBytes)))
+	most := cmp.Or(s.MaxNames, DefaultMaxNames)
+	d := json.NewDecoder(&listReader{in: in, left: bytesPerName * int64(most), names: most})
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return cmp.Or(err, errors.New("the answer is not a list in JSON"))
 	}
@@ -51,8 +56,8 @@ func (s *Server) readNames(ctx context.Context, cancel context.CancelCauseFunc, 
 		if err := d.Decode(&name); err != nil {
 			return fmt.Errorf("name %d of the list: %w", n+1, err)
 		}
-		if n == maxNames {
-			return fmt.Errorf("the list has more than %d names", maxNames)
+		if n == most {
+			return fmt.Errorf("%w: it has more than %d names", ErrLongList, most)
 		}
 		add(name)
 	}
@@ -60,6 +65,23 @@ func (s *Server) readNames(ctx context.Context, cancel context.CancelCauseFunc, 
 		return fmt.Errorf("the end of the list is missing: %w", notEOF(err))
 	}
 	return nil
+}
+
+// listReader reads a list of names within a bound of its size.
+type listReader struct {
+	in    io.Reader
+	left  int64 // bytes that may follow
+	names int   // the number of names that the list may have
+}
+
+// Read implements io.Reader.
+func (r *listReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, fmt.Errorf("%w: it has more than %d bytes, %d for each of %d names", ErrLongList, bytesPerName*int64(r.names), bytesPerName, r.names)
+	}
+	n, err := r.in.Read(p[:min(int64(len(p)), r.left)])
+	r.left -= int64(n)
+	return n, err
 }
 
 // notEOF returns an error that does not look like the normal end of an answer.

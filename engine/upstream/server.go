@@ -36,9 +36,17 @@ type Server struct {
 	Idle time.Duration
 	// MaxBytes is the maximum size of an answer. If it is 0, it is DefaultMaxBytes.
 	MaxBytes int64
+	// MaxNames is the maximum number of names in a list of names. If it is 0, it is DefaultMaxNames. It also bounds the
+	// bytes of the list.
+	MaxNames int
 }
 
 func (s *Server) idle() time.Duration { return cmp.Or(s.Idle, DefaultIdle) }
+
+// withIdle returns a context that ends with ErrSilent when a server has been silent for too long.
+func (s *Server) withIdle(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.idle(), fmt.Errorf("%w for %v", ErrSilent, s.idle()))
+}
 
 // checked yields the samples that a checker lets pass. read feeds an answer to it.
 func (s *Server) checked(ctx context.Context, c checker, read func(context.Context, context.CancelCauseFunc, *checker) error) iter.Seq2[*sample.Run, error] {
@@ -115,13 +123,17 @@ const maxReason = 200
 // refused returns the error of an answer other than 200.
 func refused(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxReason))
+	// The server chooses the text of resp.Status, with up to the size of a header.
+	status := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
 	switch {
 	case resp.StatusCode == http.StatusNotFound:
 		return ErrUnknownPV
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusProxyAuthRequired:
+		return &StatusError{Code: resp.StatusCode, text: fmt.Sprintf("the server answered %s", status)} // the text may repeat credentials
 	case err != nil || len(text) == 0 || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain"):
-		return &StatusError{Code: resp.StatusCode, text: fmt.Sprintf("the server answered %s", resp.Status)}
+		return &StatusError{Code: resp.StatusCode, text: fmt.Sprintf("the server answered %s", status)}
 	}
-	return &StatusError{Code: resp.StatusCode, text: fmt.Sprintf("the server answered %s: %q", resp.Status, strings.TrimSpace(string(text)))}
+	return &StatusError{Code: resp.StatusCode, text: fmt.Sprintf("the server answered %s: %q", status, strings.TrimSpace(string(text)))}
 }
 
 // StatusError is an answer with another status than 200 and 404.

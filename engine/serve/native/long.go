@@ -16,7 +16,7 @@ import (
 // before the range. If the newest samples of a PV are missing, or samples in damaged blocks, the
 // headers of the answer say so, and in Parquet also the metadata of the file.
 func (h *Handler) writeLong(ctx context.Context, b *body, s *span) error {
-	f, err := h.foresee(ctx, s.pvs, s.to)
+	f, err := h.foresee(ctx, s.pvs, s.from, s.to)
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (f *foreseen) earliest() int64 {
 	return until
 }
 
-// foresee returns what is known about PVs at the end of a range. It fails if a PV is unknown.
-func (h *Handler) foresee(ctx context.Context, pvs []string, to int64) (all foreseen, err error) {
+// foresee returns what is known about PVs in a range. It fails if a PV is unknown.
+func (h *Handler) foresee(ctx context.Context, pvs []string, from, to int64) (all foreseen, err error) {
 	type one struct {
 		until int64
 		types []sample.Type
@@ -68,7 +68,7 @@ func (h *Handler) foresee(ctx context.Context, pvs []string, to int64) (all fore
 	err = query.InOrder(ctx, pvs, func(ctx context.Context, pv string) (f one, err error) {
 		last, err := h.Reader.LastAt(ctx, pv, to)
 		if err == nil {
-			f.types, err = h.Reader.Types(ctx, pv)
+			f.types, err = h.Reader.Types(ctx, pv, from)
 		}
 		if errors.Is(err, query.ErrUnknownPV) {
 			err = fmt.Errorf("%w%s", err, h.similar(ctx, pv))

@@ -81,7 +81,7 @@ func (h *Handler) samples(ctx context.Context, q *openapi.Query) (reading, error
 // writeSamples writes the samples of PVs, or about n points, in JSON.
 func (h *Handler) writeSamples(ctx context.Context, b *body, s *span, n int) error {
 	if len(s.pvs) > 1 {
-		if _, err := h.foresee(ctx, s.pvs, s.to); err != nil {
+		if _, err := h.foresee(ctx, s.pvs, s.from, s.to); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (h *Handler) filtered(ctx context.Context, q *openapi.Query) (reading, erro
 
 // writeFiltered writes the samples of PVs while a predicate is true, in JSON.
 func (h *Handler) writeFiltered(ctx context.Context, b *body, s *span, c condition) error {
-	f, err := h.foresee(ctx, s.pvs, s.to)
+	f, err := h.foresee(ctx, s.pvs, s.from, s.to)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (h *Handler) writeFiltered(ctx context.Context, b *body, s *span, c conditi
 
 // writeFilteredTable writes the samples of PVs while a predicate is true, as a table.
 func (h *Handler) writeFilteredTable(ctx context.Context, b *body, s *span, c condition) error {
-	f, err := h.foresee(ctx, s.pvs, s.to)
+	f, err := h.foresee(ctx, s.pvs, s.from, s.to)
 	if err != nil {
 		return err
 	}

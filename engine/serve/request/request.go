@@ -60,6 +60,9 @@ func Code(h http.Header, err error) int {
 		}
 	}
 	if errors.Is(err, query.ErrUpstream) {
+		if older := (*query.OlderError)(nil); errors.As(err, &older) && older.After > 0 {
+			h.Set("Retry-After", seconds(older.After))
+		}
 		return http.StatusBadGateway
 	}
 	return http.StatusInternalServerError
@@ -69,10 +72,13 @@ func Code(h http.Header, err error) int {
 func whenFull(err error) string {
 	var full *admission.FullError
 	if errors.As(err, &full) && full.After > 0 {
-		return strconv.Itoa(int((full.After + time.Second - 1) / time.Second))
+		return seconds(full.After)
 	}
 	return RetryAfter
 }
+
+// seconds returns a time as whole seconds, rounded up.
+func seconds(d time.Duration) string { return strconv.Itoa(int((d + time.Second - 1) / time.Second)) }
 
 // Time parses a parameter that is a time and returns it in ns since 1970. It returns absent if
 // the parameter is absent. Package moment has the forms. A client's time zone is unknown, so

@@ -2,6 +2,7 @@ package request
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -134,6 +135,17 @@ func TestCodesOfRefusedRequests(t *testing.T) {
 		h := http.Header{}
 		if got := BadCode(h, c.err); got != c.want || (h.Get("Retry-After") != "") != c.retry {
 			t.Errorf("%v: %d with headers %v", c.err, got, h)
+		}
+	}
+}
+
+// TestCodesOfTheOlderArchive checks what a client gets while the older archive is away.
+func TestCodesOfTheOlderArchive(t *testing.T) {
+	for after, want := range map[time.Duration]string{0: "", 1500 * time.Millisecond: "2", 5 * time.Second: "5"} {
+		h := http.Header{}
+		err := fmt.Errorf("reading X: %w", errors.Join(query.ErrUpstream, &query.OlderError{Text: "away", After: after}))
+		if got := Code(h, err); got != http.StatusBadGateway || h.Get("Retry-After") != want {
+			t.Errorf("%v: %d with headers %v, want 502 and %q", after, got, h, want)
 		}
 	}
 }
