@@ -61,7 +61,9 @@ type Config struct {
 	Ready func() error
 	// Warnings returns problems that do not stop the process but need attention. It may be nil.
 	Warnings func() []string
-	Version  string
+	// Notices returns problems like Warnings that name no PV, so everybody may see them. It may be nil.
+	Notices func() []string
+	Version string
 	Now      func() time.Time
 	Log      *slog.Logger
 
@@ -203,14 +205,17 @@ func (c *Config) ready(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// warnings returns the current warnings. They may name PVs, so only those who may read every PV see
+// warnings returns the current notices and warnings. Warnings may name PVs, so only those who may read every PV see
 // them.
 func (c *Config) warnings(ctx context.Context) (all []string) {
+	if c.Notices != nil {
+		all = c.Notices()
+	}
 	if !c.seesAll(ctx) {
-		return nil
+		return all
 	}
 	if c.Warnings != nil {
-		all = c.Warnings()
+		all = append(all, c.Warnings()...)
 	}
 	if c.Access != nil {
 		all = append(all, c.Access.Problems()...)
