@@ -18,11 +18,11 @@ metadata: {name: vacuum}
 spec: {archiverRef: {name: main}, prefixes: ["SR:A"], owners: {archiveGroups: [vacuum], users: [ann]}}
 `
 
-// policies returns the policies of a file with a text, whose path it returns, too.
-func policies(t *testing.T, text string) (*Policies, string) {
+// policies returns the policies of a file with vacuumPolicy, and the path of the file.
+func policies(t *testing.T) (*Policies, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policies.yaml")
-	write(t, file, text)
+	write(t, file, vacuumPolicy)
 	p, err := OpenPolicies(file, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func (p *Policies) metric(t *testing.T) float64 {
 
 // TestPoliciesOfAFileDecideWhoArchives checks that a group archives only what it owns, also after an edit.
 func TestPoliciesOfAFileDecideWhoArchives(t *testing.T) {
-	rules, file := policies(t, vacuumPolicy)
+	rules, file := policies(t)
 	p := startWith(t, rules)
 	p.eventually("SR:B", "ArchivePolicy vacuum does not let this group archive it")
 	if rules.sees("bob", "SR:A") || !rules.sees("ann", "SR:A") || !rules.sees("bob", "SR:B") {
@@ -74,7 +74,7 @@ func TestPoliciesOfAFileDecideWhoArchives(t *testing.T) {
 
 // TestABrokenFileOfPoliciesKeepsTheLastOnes breaks the file in several ways, and mends it.
 func TestABrokenFileOfPoliciesKeepsTheLastOnes(t *testing.T) {
-	rules, file := policies(t, vacuumPolicy)
+	rules, file := policies(t)
 	p := startWith(t, rules)
 	p.eventually("SR:B", "")
 	await := func(what string, ok func() bool) {

@@ -37,7 +37,7 @@ type Policies struct {
 // dir, they are not saved.
 func New(c client.WithWatch, namespace, archiver, dir string, log *slog.Logger) *Policies {
 	p := &Policies{archiver: archiver, dir: dir, log: log}
-	p.removal = newRemoval(p.apply, func(ctx context.Context) error { return p.exists(ctx, c, namespace) }, log)
+	p.removal = newRemoval(p.apply, func(ctx context.Context) error { return exists(ctx, c, namespace) }, log)
 	if dir != "" {
 		list, found, err := load(dir, archiver)
 		switch {
@@ -85,7 +85,7 @@ func (p *Policies) apply(list []v1alpha1.ArchivePolicy) {
 }
 
 // exists returns nil if the API server has the kind ArchivePolicy.
-func (p *Policies) exists(ctx context.Context, c client.Client, namespace string) error {
+func exists(ctx context.Context, c client.Client, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, removalDelay)
 	defer cancel()
 	return c.List(ctx, &v1alpha1.ArchivePolicyList{}, client.InNamespace(namespace), client.Limit(1))
