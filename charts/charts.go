@@ -11,3 +11,8 @@ import _ "embed"
 //
 //go:embed varve-operator/files/crds/varve.dev_archivegroups.yaml
 var ArchiveGroupCRD []byte
+
+// ArchivePolicyCRD is the CustomResourceDefinition of ArchivePolicy, as YAML.
+//
+//go:embed varve-operator/files/crds/varve.dev_archivepolicies.yaml
+var ArchivePolicyCRD []byte

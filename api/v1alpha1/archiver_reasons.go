@@ -72,6 +72,8 @@ const (
 	ReasonDataDamaged = "DataDamaged"
 	// ReasonNoReport: the operator cannot reach an engine.
 	ReasonNoReport = "NoReport"
+	// ReasonCRDMissing: the CRD of ArchiveGroups or of ArchivePolicies is missing.
+	ReasonCRDMissing = "CRDMissing"
 	// ReasonShardObjectMissing: an engine captures a shard whose ArchiveShard is missing.
 	ReasonShardObjectMissing = "ShardObjectMissing"
 	// ReasonEngineClockWrong: the clock of an engine's node is wrong.

@@ -20,7 +20,11 @@ const defaultURL = "http://127.0.0.1:17665"
 const urlVariable = "VARVE_URL"
 
 // address is the URL of an archive, from --url or from the environment, and the token for it.
-type address struct{ text, tokenFile string }
+type address struct {
+	text, tokenFile string
+	// secret is a token that counts instead of these, or "".
+	secret string
+}
 
 func (a *address) add(cmd *cobra.Command) {
 	f := cmd.Flags()

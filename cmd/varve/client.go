@@ -72,7 +72,9 @@ func (c *client) request(ctx context.Context, base, path string) (*http.Response
 	if resp.StatusCode == http.StatusOK {
 		return nil, fmt.Errorf("the server at %s is no archive: it answers with a web page; check --url or %s", name, urlVariable)
 	}
-	return nil, fmt.Errorf("the archive at %s answered: %w", name, newStatusError(resp, kind))
+	problem := newStatusError(resp, kind)
+	problem.text += c.refusedAdvice(problem.code)
+	return nil, fmt.Errorf("the archive at %s answered: %w", name, problem)
 }
 
 // unreachable explains why a server cannot be reached. It leaves out the URL of the request,

@@ -56,6 +56,7 @@ func newRoot() *cobra.Command {
   varve import config    make ArchiveGroups from the configuration of another archiver
   varve import data      import the samples of another archiver
   varve compare          compare the samples with those of another archive
+  varve login            check a token for an archive, and store it
   varve token create     make a token for a reader
   varve completion       complete commands, PV names and flags in your shell
 
@@ -63,7 +64,7 @@ In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newToken(), newVersion())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
 	return root
 }
 

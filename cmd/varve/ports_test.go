@@ -100,6 +100,41 @@ func TestOnePortIsEnough(t *testing.T) {
 	}
 }
 
+// TestAnEmbeddedEngineRefusesReadsUntilItKnowsThePolicies checks an engine that has never reached the API server, and one
+// that has saved policies. The first one must capture, so its readiness does not depend on policies: the operator gives
+// shards only to engines that are ready.
+func TestAnEmbeddedEngineRefusesReadsUntilItKnowsThePolicies(t *testing.T) {
+	reads := []string{
+		"/retrieval/data/getData.json?pv=VAC:P", "/retrieval/data/getData.raw?pv=VAC:P", "/mgmt/bpl/getAllPVs", "/api/v1/names", "/api/v1/status",
+		"/api/v1/live?pv=VAC:P", "/api/v1/archive", "/archiver/channels/VAC:P",
+	}
+	for _, saved := range []bool{false, true} {
+		o := embedded(t)
+		o.access.file, o.state = "", t.TempDir()
+		if saved {
+			text := `{"archiver": "try", "policies": [{"metadata": {"name": "vac"}, "spec": {"archiverRef": {"name": "try"}, "prefixes": ["VAC:"], "owners": {"users": ["ann"]}}}]}`
+			if err := os.WriteFile(filepath.Join(o.state, "policies"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := openEngine(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range reads {
+			w := httptest.NewRecorder()
+			if strings.Contains(path, "live") && saved {
+				continue // it does not end by itself
+			}
+			p.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, http.NoBody))
+			if refused := w.Code == http.StatusServiceUnavailable && w.Header().Get("Retry-After") != "" && strings.Contains(w.Body.String(), "ArchivePolicies"); refused == saved {
+				t.Errorf("policies are known: %t: %s: %d %s", saved, path, w.Code, w.Body)
+			}
+		}
+		p.release(p.opts.log)
+	}
+}
+
 // TestAccessOfAnEngineIsChecked checks the errors of flags that do not go together.
 func TestAccessOfAnEngineIsChecked(t *testing.T) {
 	for want, change := range map[string]func(*engineOptions){

@@ -51,6 +51,7 @@ type standaloneOptions struct {
 	pprof        string
 	provider     providerFlag
 	access       accessOptions
+	policies     string
 	through      throughOptions
 	log          *slog.Logger
 }
@@ -89,6 +90,7 @@ The usual environment variables configure Channel Access and pvAccess:
 	f.StringVarP(&o.file, "file", "f", "", "file or directory with ArchiveGroups (required)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server; other than loopback only with --access")
 	o.access.add(f)
+	f.StringVar(&o.policies, "policies", "", "YAML file of ArchivePolicies, which say which groups own PVs and who may read them; edits are applied at once (default: none)")
 	o.through.add(f)
 	f.Var(&o.provider, "provider", "default protocol of channels: CA or PVA")
 	f.StringVar(&o.pprof, "pprof", "", "address of a server for Go profiles, such as 127.0.0.1:6060 (default: none)")
@@ -157,8 +159,27 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	if s.Engine, err = s.newPipeline(&o.pipelineOptions, 0, reg, o.log); err != nil {
 		return nil, err
 	}
-	s.files = standalone.Driver{Path: o.file, Archive: s.archive(), Apply: s.apply(), Registerer: reg, Log: o.log}
+	policies, err := o.openPolicies(reg)
+	if err != nil {
+		return nil, err
+	}
+	s.files = standalone.Driver{Path: o.file, Archive: s.archive(), Apply: s.apply(), Policies: policies, Registerer: reg, Log: o.log}
 	return s, s.serve(reg)
+}
+
+// openPolicies reads the file of policies. It returns nil if there is none.
+func (o *standaloneOptions) openPolicies(reg *prometheus.Registry) (*standalone.Policies, error) {
+	if o.policies == "" {
+		return nil, nil
+	}
+	if o.access.file == "" {
+		o.log.Warn("without --access, every reader is the user anonymous: only policies with this user or with readers.everybody let anybody read")
+	}
+	p, err := standalone.OpenPolicies(o.policies, reg, o.log)
+	if err != nil {
+		return nil, fmt.Errorf("--policies: %w", err)
+	}
+	return p, nil
 }
 
 // apply returns what gives the engine its channels.
@@ -180,7 +201,13 @@ func (s *server) checkReaders(ctx context.Context) {
 }
 
 // warnings returns the problems that need attention: those of the manifests, and those of searches.
-func (s *server) warnings() []string { return append(s.files.Warnings(), s.Capture().Problems()...) }
+func (s *server) warnings() []string {
+	all := append(s.files.Warnings(), s.Capture().Problems()...)
+	if problem := s.files.Policies.Problem(); problem != "" {
+		all = append(all, problem)
+	}
+	return all
+}
 
 // serve creates the HTTP handler.
 func (s *server) serve(reg *prometheus.Registry) (err error) {
@@ -193,6 +220,9 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 		Reader: s.reader, Channels: s.Engine, Reads: readsBesideCapturing,
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: func() error { return nil }, Warnings: s.warnings, Overview: s.overview(), Archive: hostname(), Version: version(), Now: time.Now, Log: s.opts.log,
+	}
+	if p := s.files.Policies; p != nil {
+		cfg.Policies, cfg.Notices = p.Current, p.Notices
 	}
 	s.gate.configure(cfg)
 	s.handler, err = s.older.handler(cfg)

@@ -70,8 +70,11 @@ change.`,
 	return cmd
 }
 
-// token returns the token of --token-file or of the environment, or "".
+// token returns the secret, or the token of --token-file or of the environment, or "".
 func (a *address) token() (string, error) {
+	if a.secret != "" {
+		return a.secret, nil
+	}
 	if a.tokenFile == "" {
 		return checkToken(tokenVariable, os.Getenv(tokenVariable))
 	}

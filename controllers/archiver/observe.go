@@ -45,6 +45,7 @@ func (r *Reconciler) observe(ctx context.Context, a *v1alpha1.Archiver, live map
 	in.Mounts = failedMounts(ctx, r.API, in.Pods, in.Now)
 	if o := r.Outcomes.Get(name); o != nil {
 		in.Unplaced, in.Moving, in.Moves, in.Blind = o.Unplaced, o.Moving, o.Moves.Status(), o.Blind
+		in.MissingCRD = o.MissingCRD
 	}
 	return in, nil
 }

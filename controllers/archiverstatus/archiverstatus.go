@@ -46,6 +46,9 @@ type Input struct {
 	// Refused names the objects that the API server rejected, with the reasons.
 	Refused string
 
+	// MissingCRD is the CRD of groups or of policies if it is missing, or "".
+	MissingCRD string
+
 	// Shards are the shards of the archive, in any order.
 	Shards []v1alpha1.ArchiveShard
 	// Unplaced is the number of shards that have channels but no engine. Moving is the number

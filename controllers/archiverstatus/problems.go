@@ -23,6 +23,7 @@ const reportPatience = 30 * time.Second
 // checks are the checks for problems, the most specific first.
 var checks = []func(*Input) []problem{
 	cassandraProblem,
+	crdMissing,
 	refused,
 	notCreated,
 	podProblems,
@@ -73,6 +74,16 @@ func refused(in *Input) []problem {
 		return nil
 	}
 	return []problem{{v1alpha1.ReasonRefused, in.Refused}}
+}
+
+// crdMissing says which CRD to apply.
+func crdMissing(in *Input) []problem {
+	if in.MissingCRD == "" {
+		return nil
+	}
+	return []problem{{v1alpha1.ReasonCRDMissing, fmt.Sprintf("the CRD %s is missing: engines continue to capture the same PVs, no data is deleted, "+
+		"and changes of ArchiveGroups wait; install the operator's chart with crds.enabled=true, or run "+
+		"kubectl apply --server-side -f charts/varve-operator/files/crds", in.MissingCRD)}}
 }
 
 // enginesLost counts the engines that no longer renew their Lease.

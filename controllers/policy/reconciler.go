@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -27,6 +28,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/outcome"
 	"varve.dev/varve/controllers/status"
+	"varve.dev/varve/controllers/wakeup"
 )
 
 // +kubebuilder:rbac:groups=varve.dev,resources=archivepolicies,verbs=get;list;watch
@@ -92,7 +94,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.ArchivePolicy) (*i
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("archivepolicy").
-		For(&v1alpha1.ArchivePolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(wakeup.Late(mgr.GetCache(), &v1alpha1.ArchivePolicy{}, &handler.EnqueueRequestForObject{}, predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Archiver{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return r.policiesOf(ctx, client.ObjectKeyFromObject(o))
 		}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -103,7 +105,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // policiesOf returns requests for the policies of an Archiver.
 func (r *Reconciler) policiesOf(ctx context.Context, archiver types.NamespacedName) []reconcile.Request {
 	var policies v1alpha1.ArchivePolicyList
-	if err := r.Client.List(ctx, &policies, client.InNamespace(archiver.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &policies, client.InNamespace(archiver.Namespace), client.UnsafeDisableDeepCopy); meta.IsNoMatchError(err) {
+		return nil // without their CRD, there are no policies; package shards reports that
+	} else if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "listing ArchivePolicies failed")
 		return nil
 	}

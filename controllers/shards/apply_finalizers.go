@@ -15,7 +15,7 @@ import (
 // updateFinalizers keeps groups with deletionPolicy Delete until engines have deleted
 // their data.
 func (r *Reconciler) updateFinalizers(ctx context.Context, in *observed, compiled *compilation) error {
-	if compiled.crdDeleted {
+	if compiled.missingCRD != "" {
 		return nil
 	}
 	pending := in.pendingDeletions(compiled)

@@ -28,6 +28,9 @@ type memory struct {
 	// only shards to which PVs move.
 	readySince map[int32]time.Time
 
+	// missingCRD is the CRD that was missing in the last run, or "".
+	missingCRD string
+
 	costs   placement.Smoother
 	history placement.Memory
 	moves   outcome.MovesProgress

@@ -1,14 +1,11 @@
 package shards
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,10 +19,12 @@ type observed struct {
 	archiver *v1alpha1.Archiver // nil if it does not exist or is being deleted
 	groups   []v1alpha1.ArchiveGroup
 	policies []v1alpha1.ArchivePolicy // of the Archiver
-	shards   map[int]*v1alpha1.ArchiveShard
-	stray    []*v1alpha1.ArchiveShard     // shards whose index or name is wrong
-	lists    map[string]*corev1.ConfigMap // channel lists by name
-	engines  []fleet.Engine
+	// policiesUnknown is set if there is no CRD of ArchivePolicies.
+	policiesUnknown bool
+	shards          map[int]*v1alpha1.ArchiveShard
+	stray           []*v1alpha1.ArchiveShard     // shards whose index or name is wrong
+	lists           map[string]*corev1.ConfigMap // channel lists by name
+	engines         []fleet.Engine
 }
 
 // observe gathers an Archiver, its groups, its shards, its channel lists and its
@@ -48,12 +47,9 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (*o
 		return in, nil // the garbage collector deletes what the Archiver owns
 	}
 	in.archiver = a
-	var policies v1alpha1.ArchivePolicyList
-	if err := r.Client.List(ctx, &policies, client.InNamespace(name.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing ArchivePolicies: %w", err)
+	if err := r.observePolicies(ctx, in); err != nil {
+		return nil, err
 	}
-	in.policies = slices.DeleteFunc(policies.Items, func(p v1alpha1.ArchivePolicy) bool { return p.Spec.ArchiverRef.Name != a.Name })
-	slices.SortFunc(in.policies, func(a, b v1alpha1.ArchivePolicy) int { return cmp.Compare(a.Name, b.Name) }) // for the fingerprint
 	if err := r.observeOwned(ctx, in); err != nil {
 		return nil, err
 	}
@@ -94,28 +90,6 @@ func (r *Reconciler) observeOwned(ctx context.Context, in *observed) error {
 		in.lists[lists.Items[i].Name] = &lists.Items[i]
 	}
 	return nil
-}
-
-// groupCRDDeleted reports whether groups may be missing because their CRD is being deleted or
-// is gone. Engines then continue to capture all PVs, because no user has deleted a group.
-func (r *Reconciler) groupCRDDeleted(ctx context.Context, in *observed, known *memory) (bool, error) {
-	if known.compiled != nil && !slices.ContainsFunc(known.compiled.names, func(name string) bool {
-		return !slices.ContainsFunc(in.groups, func(g v1alpha1.ArchiveGroup) bool { return groupName(&g) == name })
-	}) {
-		return false, nil
-	}
-	crd := &metav1.PartialObjectMetadata{}
-	crd.SetGroupVersionKind(customResourceDefinition)
-	err := r.API.Get(ctx, client.ObjectKey{Name: "archivegroups." + v1alpha1.GroupVersion.Group}, crd)
-	switch {
-	case apierrors.IsNotFound(err):
-		return true, nil
-	case apierrors.IsForbidden(err): // an operator of a few namespaces has no right to read CRDs
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("getting the CRD of ArchiveGroup: %w", err)
-	}
-	return crd.DeletionTimestamp != nil, nil
 }
 
 // listName returns the name of the ConfigMap of a channel list.

@@ -28,17 +28,18 @@ var customResourceDefinition = schema.GroupVersionKind{
 type compilation struct {
 	fingerprint uint64
 	// shards has an entry for every possible index, also for shards that do not exist.
-	shards      []compiledShard
-	groups      map[string]*compile.Group
-	policies    map[string]*compile.PolicyOutcome
-	generations map[string]int64
-	names       []string // names of the groups
-	expiry      time.Time
+	shards       []compiledShard
+	groups       map[string]*compile.Group
+	policies     map[string]*compile.PolicyOutcome
+	generations  map[string]int64
+	names        []string // names of the groups
+	policiesSeen []string // names of the policies, also of those that only warn
+	expiry       time.Time
 	// sourceMissing reports whether a source does not exist.
 	sourceMissing bool
-	// crdDeleted reports whether the CRD of groups is gone. All shards then keep the result of
+	// missingCRD is the CRD of groups or of policies if it is gone. All shards then keep the result of
 	// the last compilation.
-	crdDeleted bool
+	missingCRD string
 	// data has the content of lists by name. It is set only right after compiling.
 	data map[string][]byte
 }
@@ -67,11 +68,27 @@ func (s *compiledShard) unknown() bool { return s.kept && !s.busy() }
 // isEmpty reports whether the shard has nothing to capture and nothing to delete.
 func (s *compiledShard) isEmpty() bool { return !s.busy() && len(s.deletions) == 0 }
 
+// groupNames returns the names of the compiled groups. A nil compilation has none.
+func (c *compilation) groupNames() []string {
+	if c == nil {
+		return nil
+	}
+	return c.names
+}
+
+// policyNames returns the names of the policies of the compilation. A nil compilation has none.
+func (c *compilation) policyNames() []string {
+	if c == nil {
+		return nil
+	}
+	return c.policiesSeen
+}
+
 // untilChange returns how long the compilation remains valid without an event, or zero if an
 // event announces every change.
 func (c *compilation) untilChange(now time.Time) time.Duration {
 	var again time.Duration
-	if c.sourceMissing || c.crdDeleted {
+	if c.sourceMissing || c.missingCRD != "" {
 		again = recheckInterval
 	}
 	if c.expiry.IsZero() {
@@ -83,16 +100,18 @@ func (c *compilation) untilChange(now time.Time) time.Duration {
 // compile returns the latest compilation, or a new one if an input has changed or one
 // of its lists is gone.
 func (r *Reconciler) compile(ctx context.Context, in *observed, known *memory) (*compilation, error) {
-	crdDeleted, err := r.groupCRDDeleted(ctx, in, known)
-	switch {
-	case err != nil:
+	missing, err := r.missingCRD(ctx, in, known)
+	if err != nil {
 		return nil, err
-	case crdDeleted && known.compiled != nil:
+	}
+	known.logCRD(ctx, missing)
+	switch {
+	case missing != "" && known.compiled != nil:
 		compiled := *known.compiled
-		compiled.crdDeleted = true
+		compiled.missingCRD = missing
 		return &compiled, nil
-	case crdDeleted:
-		return in.keepAll(), nil
+	case missing != "":
+		return in.keepAll(missing), nil
 	}
 	read := r.newSourceReader(ctx, in)
 	now := time.Now()
@@ -140,9 +159,9 @@ func (in *observed) exists(index int, s *compiledShard, holding map[int][]placem
 	return index < int(in.archiver.Spec.Shards) || in.shards[index] != nil || !s.isEmpty() || len(holding[index]) > 0
 }
 
-// keepAll returns a compilation that does not change any shard.
-func (in *observed) keepAll() *compilation {
-	compiled := &compilation{crdDeleted: true, shards: make([]compiledShard, in.maxShards())}
+// keepAll returns a compilation that does not change any shard, because a CRD is missing.
+func (in *observed) keepAll(missingCRD string) *compilation {
+	compiled := &compilation{missingCRD: missingCRD, shards: make([]compiledShard, in.maxShards())}
 	for i := range compiled.shards {
 		compiled.shards[i] = in.keep(i)
 	}
@@ -198,6 +217,9 @@ func encode(in *observed, result *compile.Result, unreadable map[int]bool) *comp
 		g := &in.groups[i]
 		compiled.generations[groupName(g)] = g.Generation
 		compiled.names = append(compiled.names, groupName(g))
+	}
+	for i := range in.policies {
+		compiled.policiesSeen = append(compiled.policiesSeen, in.policies[i].Name)
 	}
 	for i := range compiled.shards {
 		if unreadable[i] {

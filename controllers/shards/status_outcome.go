@@ -14,21 +14,36 @@ import (
 
 // publish passes the outcome on to the other reconcilers, if it has changed.
 func (r *Reconciler) publish(name types.NamespacedName, in *observed, compiled *compilation, placed placement.Result, known *memory) {
-	if compiled.crdDeleted {
-		return // the published outcome is still valid
+	if compiled.missingCRD != "" {
+		r.publishMissing(name, compiled.missingCRD, known)
+		return
 	}
 	out := &outcome.Outcome{
 		Groups: compiled.groups, Policies: compiled.policies, Generations: compiled.generations, Blind: known.history.Blind(),
 		Unplaced: placed.Unplaced, Moving: placed.Moving, Moves: known.moves, Outdated: in.outdated(compiled, known.captured),
 	}
 	known.captured = capturedFingerprints(compiled, out.Outdated, known.captured)
-	if old := known.published; old != nil && known.publishedFingerprint == compiled.fingerprint &&
+	if old := known.published; old != nil && known.publishedFingerprint == compiled.fingerprint && old.MissingCRD == "" &&
 		slices.EqualFunc(old.Blind, out.Blind, placement.BlindEngine.Equal) && old.Unplaced == out.Unplaced && old.Moving == out.Moving && old.Moves == out.Moves && maps.Equal(old.Outdated, out.Outdated) &&
 		maps.Equal(old.Generations, out.Generations) {
 		return
 	}
 	known.published, known.publishedFingerprint = out, compiled.fingerprint
 	r.Outcomes.Put(name, out)
+}
+
+// publishMissing adds to the published outcome, which is still valid, that a CRD is missing.
+func (r *Reconciler) publishMissing(name types.NamespacedName, crd string, known *memory) {
+	out := outcome.Outcome{}
+	if known.published != nil {
+		out = *known.published
+	}
+	if out.MissingCRD == crd {
+		return
+	}
+	out.MissingCRD = crd
+	known.published = &out
+	r.Outcomes.Put(name, &out)
 }
 
 // outdated counts, for each group, the shards whose engine does not capture the latest lists

@@ -46,10 +46,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Watches(&v1alpha1.Archiver{}, debounced(archiverItself), builder.WithPredicates(specOrDeletion)).
 		Watches(&v1alpha1.ArchiveGroup{}, debounced(archiverOfGroup), builder.WithPredicates(specOrDeletion)).
-		Watches(&v1alpha1.ArchivePolicy{}, debounced(archiverOfPolicy), builder.WithPredicates(specOrDeletion)).
 		Watches(&corev1.ConfigMap{}, debounced(r.archiversUsing)).
 		Watches(&v1alpha1.ArchiveShard{}, debounced(wakeup.ArchiverOf)).
 		Watches(&corev1.Pod{}, debounced(wakeup.ArchiverOf), engines).
+		WatchesRawSource(wakeup.Late(mgr.GetCache(), &v1alpha1.ArchivePolicy{}, debounced(archiverOfPolicy), specOrDeletion)).
 		WatchesRawSource(r.answers.Source(wakeup.Archiver)).
 		WatchesRawSource(r.Fleet.Changes(wakeup.Archiver)).
 		Complete(r)

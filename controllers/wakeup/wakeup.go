@@ -3,6 +3,7 @@
 //
 //	fleet, outcome, ChannelFinder ── Wake ──▶ Broadcaster ── Source ──▶ work queues of reconcilers
 //	event of a pod, a shard, … ── ArchiverOf ──▶ request for its Archiver
+//	events of a kind whose CRD may be missing ── Late ──▶ work queue of a reconciler
 package wakeup
 
 import (

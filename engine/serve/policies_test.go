@@ -131,6 +131,19 @@ func TestNobodyReadsBeforePoliciesAreKnown(t *testing.T) {
 	}
 }
 
+// TestEverybodySeesNotices checks that those who may not read every PV see notices, but no warnings.
+func TestEverybodySeesNotices(t *testing.T) {
+	g, _ := newTenants(t, allMethods)
+	g.cfg.Notices = func() []string { return []string{"the policies are old"} }
+	g.cfg.Warnings = func() []string { return []string{"SECRET:A is wrong"} }
+	g.serve()
+	for _, path := range []string{"/readyz", "/api/v1/status"} {
+		if res, text := g.ask(path, "", g.bob); res.StatusCode != http.StatusOK || !strings.Contains(text, "the policies are old") || strings.Contains(text, "SECRET") {
+			t.Errorf("%s answers %d %s", path, res.StatusCode, text)
+		}
+	}
+}
+
 // TestPoliciesHoldWithoutAnAccessFile checks that every client is anonymous, by any name of the host.
 func TestPoliciesHoldWithoutAnAccessFile(t *testing.T) {
 	g, current := newTenants(t, allMethods)

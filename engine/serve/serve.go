@@ -62,6 +62,8 @@ type Config struct {
 	Ready func() error
 	// Warnings returns problems that do not stop the process but need attention. It may be nil.
 	Warnings func() []string
+	// Notices returns problems like Warnings that name no PV, so everybody may see them. It may be nil.
+	Notices func() []string
 	// Archive is the name of the archive in files that clients save. It may be empty.
 	Archive string
 	Version string
@@ -217,14 +219,17 @@ func (c *Config) ready(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// warnings returns the current warnings. They may name PVs, so only those who may read every PV see
+// warnings returns the current notices and warnings. Warnings may name PVs, so only those who may read every PV see
 // them.
 func (c *Config) warnings(ctx context.Context) (all []string) {
+	if c.Notices != nil {
+		all = c.Notices()
+	}
 	if !c.seesAll(ctx) {
-		return nil
+		return all
 	}
 	if c.Warnings != nil {
-		all = c.Warnings()
+		all = append(all, c.Warnings()...)
 	}
 	if c.Access != nil {
 		all = append(all, c.Access.Problems()...)

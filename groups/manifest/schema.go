@@ -72,12 +72,7 @@ func newChecker(crdYAML []byte) (*checker, error) {
 // check returns the object as an ArchiveGroup, or what is wrong with it. It
 // changes obj.
 func (c *checker) check(obj map[string]any) (*v1alpha1.ArchiveGroup, []error) {
-	defaulting.PruneNonNullableNullsWithoutDefaults(obj, c.structural)
-	defaulting.Default(obj, c.structural)
-	if errs := c.unknownFields(obj); len(errs) > 0 {
-		return nil, errs
-	}
-	if errs := c.validate(obj); len(errs) > 0 {
+	if errs := c.complete(obj); len(errs) > 0 {
 		return nil, errs
 	}
 	group := &v1alpha1.ArchiveGroup{}
@@ -88,6 +83,16 @@ func (c *checker) check(obj map[string]any) (*v1alpha1.ArchiveGroup, []error) {
 		return nil, errs
 	}
 	return group, nil
+}
+
+// complete sets the defaults of an object, and returns what is wrong with it.
+func (c *checker) complete(obj map[string]any) []error {
+	defaulting.PruneNonNullableNullsWithoutDefaults(obj, c.structural)
+	defaulting.Default(obj, c.structural)
+	if errs := c.unknownFields(obj); len(errs) > 0 {
+		return errs
+	}
+	return c.validate(obj)
 }
 
 func (c *checker) unknownFields(obj map[string]any) []error {

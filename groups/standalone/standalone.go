@@ -2,6 +2,7 @@
 // process it does the work of the operator and the agents of a cluster:
 //
 //	files ──▶ manifest.Watch ──▶ sources.List ──▶ compile.Compile ──▶ engine.Apply
+//	file of policies ──▶ Policies ───────────────────▲ └─▶ each request
 //	                 ▲                 ▲                 │
 //	               edits       channelfinder.Poller   next expiry: compile again
 package standalone
@@ -35,6 +36,8 @@ type Driver struct {
 	// Apply receives every assignment. It always contains all shards, all sealed by this engine.
 	Apply func(engine.Assignment)
 	Log   *slog.Logger
+	// Policies say which groups may archive which PVs. It may be nil.
+	Policies *Policies
 	// Registerer receives the metrics. It may be nil.
 	Registerer prometheus.Registerer
 
@@ -111,13 +114,31 @@ func (d *Driver) Run(ctx context.Context) {
 	})
 	parts.Go(func() { _ = d.finder.Start(ctx) }) // it always returns nil
 
+	policies := make(chan struct{}, 1) // never closed: like answers
+	if d.Policies != nil {
+		parts.Go(func() {
+			d.Policies.run(ctx, func() {
+				select {
+				case policies <- struct{}{}:
+				default:
+				}
+			})
+		})
+	}
+
 	expiry := time.NewTimer(0)
 	expiry.Stop()
 	defer expiry.Stop()
+	read := false
 	for {
 		select {
 		case d.files = <-results:
+			read = true
 		case <-answers:
+		case <-policies:
+			if !read {
+				continue // without groups, nothing would be captured
+			}
 		case <-expiry.C:
 		case <-ctx.Done():
 			return
@@ -137,7 +158,9 @@ func (d *Driver) apply() time.Time {
 			listed[g.Namespace+"/"+g.Name], _ = sources.List(g, d.lookup())
 		}
 	}
-	d.compiled = compile.Compile(d.files.Groups, listed, d.Archive, time.Now())
+	archive := d.Archive
+	archive.Policies, archive.Planned = d.Policies.sets()
+	d.compiled = compile.Compile(d.files.Groups, listed, archive, time.Now())
 	channels := 0
 	a := make(engine.Assignment, d.Archive.Shards)
 	for shard := range d.Archive.Shards {

@@ -92,15 +92,21 @@ func (p *fixture) eventually(pvs, logged string) {
 }
 
 func start(t *testing.T) *fixture {
+	p := startWith(t, nil)
+	p.eventually("SR:A SR:B", "groups applied")
+	return p
+}
+
+// startWith starts a driver with policies, and the group one of the PVs SR:A and SR:B.
+func startWith(t *testing.T, rules *Policies) *fixture {
 	p := &fixture{t: t, dir: t.TempDir()}
 	p.group("one", "", "SR:B", "SR:A")
 	ctx, cancel := context.WithCancel(t.Context())
-	d := &Driver{Path: p.dir, Archive: compile.Archive{Shards: 8}, Apply: p.apply, Log: slog.New(slog.NewTextHandler(p, nil)), Registerer: prometheus.NewRegistry()}
+	d := &Driver{Path: p.dir, Archive: compile.Archive{Shards: 8}, Apply: p.apply, Policies: rules, Log: slog.New(slog.NewTextHandler(p, nil)), Registerer: prometheus.NewRegistry()}
 	p.driver = d
 	done := make(chan struct{})
 	go func() { d.Run(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done })
-	p.eventually("SR:A SR:B", "groups applied")
 	return p
 }
 

@@ -1,9 +1,10 @@
 // Package policies knows the ArchivePolicies of an archive in a pod that serves readers:
 //
-//	ArchivePolicies ── mirror ──┬▶ groups/ownership ──▶ policy.Set ── Current ──▶ each request
-//	                            └▶ file ── after a restart ──▶
+//	ArchivePolicies ── mirror ── removal ──┬▶ groups/ownership ──▶ policy.Set ── Current ──▶ each request
+//	                                       └▶ file ── after a restart ──▶
 //
-// A change applies to the next request. While the API server is down, the last policies apply. If a pod has no file and
+// A new or changed policy applies to the next request. A deleted one applies for some seconds more, because the CRD may be
+// deleted together with all policies, which nobody wants to show hidden PVs: see removal. While the API server is down, the last policies apply. If a pod has no file and
 // has never reached the API server, it knows no policies, and serves no PVs.
 package policies
 
@@ -11,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +29,7 @@ type Policies struct {
 	dir      string // of the file; "" for none
 	log      *slog.Logger
 	mirrored *mirror.Objects[*v1alpha1.ArchivePolicy]
+	removal  *removal
 	current  atomic.Pointer[policy.Set]
 }
 
@@ -34,12 +37,14 @@ type Policies struct {
 // dir, they are not saved.
 func New(c client.WithWatch, namespace, archiver, dir string, log *slog.Logger) *Policies {
 	p := &Policies{archiver: archiver, dir: dir, log: log}
+	p.removal = newRemoval(p.apply, func(ctx context.Context) error { return exists(ctx, c, namespace) }, log)
 	if dir != "" {
 		list, found, err := load(dir, archiver)
 		switch {
 		case err != nil:
 			log.Warn("the saved ArchivePolicies cannot be used, so reads wait for the API server", "err", err)
 		case found:
+			p.removal.list = list
 			p.current.Store(ownership.Enforced(list, archiver))
 		}
 	}
@@ -49,7 +54,12 @@ func New(c client.WithWatch, namespace, archiver, dir string, log *slog.Logger) 
 }
 
 // Run keeps the policies up to date until ctx ends.
-func (p *Policies) Run(ctx context.Context) { p.mirrored.Run(ctx) }
+func (p *Policies) Run(ctx context.Context) {
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	parts.Go(func() { p.removal.run(ctx) })
+	p.mirrored.Run(ctx)
+}
 
 // update is called by the mirror, after one change at a time.
 func (p *Policies) update() {
@@ -61,12 +71,24 @@ func (p *Policies) update() {
 	for _, o := range objects {
 		list = append(list, *o)
 	}
+	p.removal.set(list)
+}
+
+// apply makes policies the current ones, and saves them.
+func (p *Policies) apply(list []v1alpha1.ArchivePolicy) {
 	if p.dir != "" {
 		if err := save(p.dir, p.archiver, list); err != nil {
 			p.log.Error("after a restart, reads will wait for the API server", "err", err)
 		}
 	}
 	p.current.Store(ownership.Enforced(list, p.archiver))
+}
+
+// exists returns nil if the API server has the kind ArchivePolicy.
+func exists(ctx context.Context, c client.Client, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, removalDelay)
+	defer cancel()
+	return c.List(ctx, &v1alpha1.ArchivePolicyList{}, client.InNamespace(namespace), client.Limit(1))
 }
 
 // Current returns the policies that apply now. known is false before the API server has listed them.

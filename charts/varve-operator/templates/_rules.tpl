@@ -242,6 +242,7 @@
   - apiextensions.k8s.io
   resourceNames:
   - archivegroups.varve.dev
+  - archivepolicies.varve.dev
   resources:
   - customresourcedefinitions
   verbs:
