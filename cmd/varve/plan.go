@@ -163,6 +163,7 @@ func (o *changeOptions) plan(ctx context.Context, now time.Time) (*changePlan, e
 	}
 	before := state.Compile(archive, nil, now)
 	out.Plan = plan.Compare(before, after.Compile(archive, &before, now), archive)
+	after.NameRules(&out.Plan)
 	return out, nil
 }
 

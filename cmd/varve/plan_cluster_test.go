@@ -64,20 +64,33 @@ func TestLong_PlanOfACluster(t *testing.T) {
 	create(&v1alpha1.ArchiveGroup{ObjectMeta: named("rf"), Spec: v1alpha1.ArchiveGroupSpec{
 		ArchiverRef: ref, Channels: []v1alpha1.Channel{{Name: "BL:RF"}}, DeletionPolicy: v1alpha1.DeleteData,
 	}})
-	create(&v1alpha1.ArchivePolicy{ObjectMeta: named("magnets"), Spec: v1alpha1.ArchivePolicySpec{
-		ArchiverRef: ref, Prefixes: []v1alpha1.PVPrefix{"BL:MAG:"}, Owners: v1alpha1.PolicyOwners{ArchiveGroups: []string{"magnets"}, Groups: []v1alpha1.AccessName{"ops"}},
-	}})
+	owns := func(group string, prefix v1alpha1.PVPrefix) {
+		t.Helper()
+		create(&v1alpha1.ArchivePolicy{ObjectMeta: named(group), Spec: v1alpha1.ArchivePolicySpec{
+			ArchiverRef: ref, Prefixes: []v1alpha1.PVPrefix{prefix}, Owners: v1alpha1.PolicyOwners{ArchiveGroups: []string{group}, Groups: []v1alpha1.AccessName{"ops"}},
+		}})
+	}
+	owns("magnets", "BL:MAG:")
+	owns("rf", "BL:RF") // only an owner may delete data where there are policies
+
+	wrong := &v1alpha1.ArchiveGroup{ObjectMeta: named("wrong"), Spec: v1alpha1.ArchiveGroupSpec{ArchiverRef: ref}}
+	wrong.Spec.Pauses = []v1alpha1.PlannedPause{{From: new(metav1.Unix(2e9, 0)), To: new(metav1.Unix(1e9, 0)), Reason: "shutdown", Match: "("}}
+	wrong.Spec.Rules = []v1alpha1.Rule{{Match: "(", Sampling: &v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Heartbeat: new(v1alpha1.Duration("1m"))}}}}
+	g.Expect(c.Create(t.Context(), wrong)).To(MatchError(And(
+		ContainSubstring("spec.pauses[0].to: Invalid value: to must be after from"), ContainSubstring("spec.pauses[0].match: Invalid value"),
+		ContainSubstring("spec.rules[0].match: Invalid value"), ContainSubstring("spec.rules[0].sampling.deadband.heartbeat: Invalid value: heartbeat requires"),
+	)))
 
 	files := filepath.Join(dir, "groups")
 	g.Expect(os.Mkdir(files, 0o755)).To(Succeed())
-	writeGroup(t, files, "vacuum", "  channelsFrom: [{configMap: {name: pvs}}]\n  sampling: {maxRate: 5}\n", "BL:3", "BL:MAG:1")
+	writeGroup(t, files, "vacuum", "  channelsFrom: [{configMap: {name: pvs}}]\n  rules: [{match: '[12]$', sampling: {maxRate: 5}}]\n", "BL:3", "BL:MAG:1")
 	args := []string{"plan", "-f", files, "--kubeconfig", config, "--namespace", "beamline", "--archiver", "main"}
 	out, _, err := varve(t, args...)
 	if exitCode(err) != exitProblems {
 		t.Errorf("the plan ends with %v", err)
 	}
 	for _, want := range []string{
-		"4 PVs: 1 added, 0 removed, 2 changed, 0 moved, 1 unchanged\n", "BL:3  beamline/vacuum\n", "BL:1  beamline/vacuum; sampling.maxRate: none → 5\n",
+		"4 PVs: 1 added, 0 removed, 2 changed, 0 moved, 1 unchanged\n", "BL:3  beamline/vacuum\n", "BL:1  beamline/vacuum rules[0]; sampling.maxRate: none → 5\n",
 		"beamline/vacuum: BL:MAG:1: ArchivePolicy magnets does not let this group archive it\n",
 	} {
 		if !strings.Contains(out, want) {

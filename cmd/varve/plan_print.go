@@ -61,6 +61,9 @@ func describePV(pv *plan.PV) string {
 	if pv.From != "" {
 		parts[0] = pv.From + " → " + pv.Group
 	}
+	if pv.Rule != "" {
+		parts[0] += " " + pv.Rule
+	}
 	for _, s := range pv.Settings {
 		parts = append(parts, fmt.Sprintf("%s: %s → %s", s.Name, printable(s.From), printable(s.To)))
 	}

@@ -39,6 +39,9 @@ type PV struct {
 	// removed. From is the group before, if it was another one.
 	Group string `json:"group"`
 	From  string `json:"fromGroup,omitempty"`
+	// Rule is the rule of the group that applies to the PV after the change, such as rules[2]. It is empty if
+	// there is none.
+	Rule string `json:"rule,omitempty"`
 	// OtherShard means that the PV moves to another shard, and so possibly to another engine.
 	OtherShard bool `json:"otherShard,omitempty"`
 	// DeletesData means that the stored data of the PV is deleted.

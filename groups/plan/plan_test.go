@@ -93,6 +93,25 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestAPlanNamesRules checks that a plan says which rule applies to each PV.
+func TestAPlanNamesRules(t *testing.T) {
+	rules := func(s *v1alpha1.ArchiveGroupSpec) {
+		s.Rules = []v1alpha1.Rule{{Match: "^NONE"}, {Match: "^A", Redundancy: new(int32(2))}}
+	}
+	before := groups(group("a", nil, "A", "B"))
+	old := before.Compile(archive, nil, now)
+	after := before.With(groups(group("a", rules, "A1", "C")), Options{Now: now})
+	got := Compare(old, after.Compile(archive, &old, now), archive)
+	after.NameRules(&got)
+	want := []PV{
+		{Name: "A", Action: Remove, Group: "ns/a"}, {Name: "A1", Action: Add, Group: "ns/a", Rule: "rules[1]"},
+		{Name: "B", Action: Remove, Group: "ns/a"}, {Name: "C", Action: Add, Group: "ns/a"},
+	}
+	if diff := cmp.Diff(want, got.PVs); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestNoSettingIsForgotten sets each field of the settings, and checks that a plan shows the difference.
 func TestNoSettingIsForgotten(t *testing.T) {
 	typ := reflect.TypeFor[capture.Settings]()

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -134,6 +135,26 @@ func (s State) query(url, query string) ([]string, bool, error) {
 		return nil, false, errors.New("ChannelFinder is not queried")
 	}
 	return s.ChannelFinder(url, query)
+}
+
+// NameRules names the rules that apply to the PVs of a plan in the state after the change.
+func (s State) NameRules(p *Plan) {
+	finders := map[string]func(string) int{}
+	for i := range s.Groups {
+		if g := &s.Groups[i]; len(g.Spec.Rules) > 0 {
+			finders[name(g)] = compile.RuleFinder(&g.Spec)
+		}
+	}
+	for i := range p.PVs {
+		pv := &p.PVs[i]
+		find := finders[pv.Group]
+		if find == nil || pv.Action == Remove {
+			continue
+		}
+		if n := find(pv.Name); n >= 0 {
+			pv.Rule = fmt.Sprintf("rules[%d]", n)
+		}
+	}
 }
 
 // Unknown returns the groups that take names from ChannelFinder if it is not queried.
