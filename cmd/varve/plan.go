@@ -109,7 +109,7 @@ func (o *changeOptions) run(cmd *cobra.Command, now time.Time) error {
 	case err != nil:
 		return exitError{err, exitFailed}
 	case !p.Empty():
-		return exitError{fmt.Errorf("%d PVs would change", len(p.PVs)), exitProblems}
+		return exitError{fmt.Errorf("%d PVs would change now, and %d events later", len(p.PVs), len(p.Later)), exitProblems}
 	}
 	return nil
 }
@@ -164,6 +164,7 @@ func (o *changeOptions) plan(ctx context.Context, now time.Time) (*changePlan, e
 	before := state.Compile(archive, nil, now)
 	out.Plan = plan.Compare(before, after.Compile(archive, &before, now), archive)
 	after.NameRules(&out.Plan)
+	out.Later = plan.CompareLater(state, after, now)
 	return out, nil
 }
 

@@ -33,6 +33,7 @@ func (p *changePlan) print(out io.Writer, o *changeOptions) error {
 			p.printPart(&b, part.action, part.n, o.most)
 		}
 	}
+	p.printLater(&b, o.most)
 	p.printProblems(&b, o.most)
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -74,6 +75,21 @@ func describePV(pv *plan.PV) string {
 		parts = append(parts, "DATA DELETED")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// printLater prints at most some events that happen later.
+func (p *changePlan) printLater(b *strings.Builder, most int) {
+	if len(p.Later) > 0 {
+		b.WriteString("\nlater:\n")
+	}
+	signs := map[plan.Action]string{plan.Add: "+", plan.Remove: "-"}
+	for i, e := range p.Later {
+		if most > 0 && i == most {
+			fmt.Fprintf(b, "  … and %d more; --most 0 prints all\n", len(p.Later)-most)
+			return
+		}
+		fmt.Fprintf(b, "  %s %s: %s\n", signs[e.Action], e.Group, printable(e.Event))
+	}
 }
 
 func (p *changePlan) printProblems(b *strings.Builder, most int) {

@@ -31,7 +31,7 @@ func TestPlanOfFiles(t *testing.T) {
 		t.Errorf("without a change: %v\n%s", err, out)
 	}
 	out, _, err := varve(t, "plan", "-f", edited, "--current", current)
-	if err == nil || exitCode(err) != exitProblems || err.Error() != "3 PVs would change" {
+	if err == nil || exitCode(err) != exitProblems || err.Error() != "3 PVs would change now, and 0 events later" {
 		t.Errorf("a change gives %v", err)
 	}
 	for _, want := range []string{
@@ -51,6 +51,10 @@ func TestPlanOfFiles(t *testing.T) {
 	}
 	if exitCode(err) != exitProblems || json.Unmarshal([]byte(out), &got) != nil || got.Removed != 2 || len(got.PVs) != 4 || got.PVs[2].PV != "SR:C" || got.PVs[2].Action != "remove" {
 		t.Errorf("with --prune: %v\n%s", err, out)
+	}
+	writeGroup(t, edited, "rf", "  expiresAt: 2127-01-01T00:00:00Z\n", "SR:C")
+	if out, _, err := varve(t, "plan", "-f", filepath.Join(edited, "rf.yaml"), "--current", current); exitCode(err) != exitProblems || !strings.Contains(out, "3 unchanged\n\nlater:\n  + default/rf: the group expires at 2127-01-01T00:00:00Z\n") {
+		t.Errorf("with an expiry: %v\n%s", err, out)
 	}
 	writeGroup(t, edited, "more", "", "SR:E1", "SR:E2", "SR:E3")
 	if out, _, _ := varve(t, "plan", "-f", edited, "--current", current, "--most", "1"); !strings.Contains(out, "  … and 3 more; --most 0 prints all\n") {

@@ -76,14 +76,16 @@ type Plan struct {
 	Unchanged int `json:"unchanged"`
 	// DataDeleted counts the PVs whose stored data is deleted.
 	DataDeleted int `json:"dataDeleted"`
+	// Later is what the change adds and removes of what happens by itself at a later time.
+	Later []Later `json:"later"`
 	// NewProblems are problems after the change that there are not before it. MoreProblems counts those that
 	// are not listed, in groups that have too many.
 	NewProblems  []Problem `json:"newProblems"`
 	MoreProblems int       `json:"moreProblems"`
 }
 
-// Empty reports whether nothing happens to any PV.
-func (p *Plan) Empty() bool { return len(p.PVs) == 0 }
+// Empty reports whether nothing happens to any PV, now or later.
+func (p *Plan) Empty() bool { return len(p.PVs) == 0 && len(p.Later) == 0 }
 
 // place is a channel with its shard.
 type place struct {
@@ -93,7 +95,7 @@ type place struct {
 
 // Compare compares the compilations of an archive before and after a change.
 func Compare(before, after compile.Result, archive compile.Archive) Plan {
-	plan := Plan{PVs: []PV{}, NewProblems: []Problem{}}
+	plan := Plan{PVs: []PV{}, Later: []Later{}, NewProblems: []Problem{}}
 	was, is := places(before.Assignment), places(after.Assignment)
 	for pv, now := range is {
 		old, had := was[pv]

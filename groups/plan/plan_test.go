@@ -112,6 +112,30 @@ func TestAPlanNamesRules(t *testing.T) {
 	}
 }
 
+// TestLaterEvents checks that a plan shows what happens by itself later, because nothing changes now.
+func TestLaterEvents(t *testing.T) {
+	in := func(hours int) *metav1.Time { return new(metav1.NewTime(now.Add(time.Duration(hours) * time.Hour))) }
+	before := groups(group("a", func(s *v1alpha1.ArchiveGroupSpec) {
+		s.ExpiresAt = in(1)
+		s.Pauses = []v1alpha1.PlannedPause{{From: in(-2), To: in(-1), Reason: "over"}, {From: in(1), To: in(2), Reason: "same"}}
+	}, "A", "B"))
+	after := groups(group("a", func(s *v1alpha1.ArchiveGroupSpec) {
+		s.Pauses = []v1alpha1.PlannedPause{{From: in(1), To: in(2), Reason: "same"}, {From: in(2), To: in(3), Reason: "new", Match: "^A"}}
+		s.Channels[1].ExpiresAt = in(4)
+	}, "A", "B"))
+	if got := compare(before, after, Options{}); !got.Empty() {
+		t.Errorf("now, %v change", got.PVs)
+	}
+	want := []Later{
+		{"ns/a", Add, "B expires at 2027-06-30T04:00:00Z"},
+		{"ns/a", Add, "planned pause of the PVs that match ^A from 2027-06-30T02:00:00Z to 2027-06-30T03:00:00Z: new"},
+		{"ns/a", Remove, "the group expires at 2027-06-30T01:00:00Z"},
+	}
+	if diff := cmp.Diff(want, CompareLater(before, after, now)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestNoSettingIsForgotten sets each field of the settings, and checks that a plan shows the difference.
 func TestNoSettingIsForgotten(t *testing.T) {
 	typ := reflect.TypeFor[capture.Settings]()
