@@ -51,9 +51,13 @@ type ChannelCounts struct {
 	// silent is the number of connected channels that have had no value since they connected.
 	// +optional
 	Silent int32 `json:"silent"`
-	// paused is the number of channels that are paused, by the group or by their own setting.
+	// paused is the number of channels that are paused: by the group, by a rule, by their own setting,
+	// by a planned pause, or because they have expired.
 	// +optional
 	Paused int32 `json:"paused"`
+	// expired is the number of channels whose own expiresAt has passed. Only ArchiveGroups count them.
+	// +optional
+	Expired int32 `json:"expired,omitempty"`
 }
 
 // Rates are a group's rates. They are floats, because slow groups have less than one sample per

@@ -100,6 +100,13 @@ type ArchiveGroupSpec struct {
 	// +optional
 	Retention *Retention `json:"retention,omitempty"`
 
+	// rules define settings for PVs by their names. The first rule that matches a PV applies: its
+	// settings replace those of the group, and those of the PV in channels replace the rule's.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Rules []Rule `json:"rules,omitempty"`
+
 	// redundancy is the number of engines that capture each PV at the same time: 1 or 2. With 2,
 	// the engines run on different nodes if possible: no sample is lost when an engine or its
 	// node fails, and each IOC serves each PV twice. If the archive has only one engine, 2 has no
@@ -122,6 +129,12 @@ type ArchiveGroupSpec struct {
 	// paused stops the capture. Stored data stays.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
+
+	// pauses are planned pauses of the capture, for example during a shutdown. Stored data stays.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Pauses []PlannedPause `json:"pauses,omitempty"`
 
 	// deletionPolicy defines what happens to the data when the group is deleted: Retain (the
 	// default) keeps it; Delete deletes the data of PVs that no other group archives.

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // Fields that Varve does not support yet. Delete the rule of a field when Varve supports it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="enabledBy is not supported yet"
@@ -59,6 +61,11 @@ type Channel struct {
 	// paused replaces the group's paused.
 	// +optional
 	Paused *bool `json:"paused,omitempty"`
+
+	// expiresAt is when the capture of the PV ends. Stored data is kept as retention defines. The
+	// group's expiresAt ends it, too.
+	// +optional
+	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
 }
 
 // Provider is a protocol.

@@ -44,6 +44,8 @@ const (
 	ReasonNoSharedChannels = "NoSharedChannels"
 	// ReasonNamesLookLikePatterns: channels of the group have names with * or ?.
 	ReasonNamesLookLikePatterns = "NamesLookLikePatterns"
+	// ReasonUnusedRules: rules of the group apply to no PV.
+	ReasonUnusedRules = "UnusedRules"
 	// ReasonApplied: engines keep data as the group's retention defines.
 	ReasonApplied = "Applied"
 )

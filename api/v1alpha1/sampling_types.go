@@ -86,8 +86,10 @@ const (
 	EngineClock Clock = "Engine"
 )
 
-// Deadband drops an update if it is within either limit of the last stored value. Limits are
+// Deadband drops an update if it is within any of the limits of the last stored value. Limits are
 // floats, as values of PVs are.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.heartbeat) || has(self.absolute) || has(self.relative) || has(self.unchanged) && self.unchanged",fieldPath=".heartbeat",message="heartbeat requires absolute, relative or unchanged: otherwise every update is stored"
 type Deadband struct {
 	// absolute is a difference in the unit of the PV. 0 disables it.
 	// +optional
@@ -100,6 +102,16 @@ type Deadband struct {
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:validation:ExclusiveMaximum=true
 	Relative float64 `json:"relative,omitempty"`
+	// unchanged drops an update whose value equals the last stored value in every bit. It works for
+	// values of all types, also for strings, enumerations and arrays.
+	// +optional
+	Unchanged bool `json:"unchanged,omitempty"`
+	// heartbeat stores the first update in each interval of this length, even if it is within the
+	// deadband. The intervals are multiples of heartbeat since 1970, by the time of the samples. It is
+	// at least 1s. Default: none. If the IOC sends no update, nothing is stored.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+(ms|s|m|h|d|w|y)$') || self.matches('^0*([1-9][0-9]{3,}ms|[1-9][0-9]*(s|m|h|d|w|y))$')",message="heartbeat must be at least 1s"
+	Heartbeat *Duration `json:"heartbeat,omitempty"`
 }
 
 // ClockLimit is how much the IOC's time can differ from the time of arrival. The first sample

@@ -195,8 +195,11 @@ func expired(in Input) (state, bool) {
 
 // questionable warns about what is valid but probably not meant.
 func questionable(in Input) (state, bool) {
-	if in.Compiled == nil || len(in.Compiled.Patterns) == 0 {
+	if in.Compiled == nil {
 		return state{}, false
+	}
+	if len(in.Compiled.Patterns) == 0 {
+		return unusedRules(in.Compiled)
 	}
 	total := len(in.Compiled.Patterns) + in.Compiled.MorePatterns
 	names := make([]string, len(in.Compiled.Patterns))
@@ -205,6 +208,19 @@ func questionable(in Input) (state, bool) {
 	}
 	return isTrue(v1alpha1.ReasonNamesLookLikePatterns, summarize(names, total, "channel name", " with * or ?: ")+
 		". A name is not a pattern: a PV of exactly this name is searched for. List the PVs, or take them from ChannelFinder with spec.channelsFrom")
+}
+
+// unusedRules warns about rules that apply to no PV.
+func unusedRules(c *compile.Group) (state, bool) {
+	var texts []string
+	for _, i := range c.UnusedRules() {
+		texts = append(texts, fmt.Sprintf("spec.rules[%d]", i))
+	}
+	if len(texts) == 0 {
+		return state{}, false
+	}
+	return isTrue(v1alpha1.ReasonUnusedRules, summarize(texts, len(texts), "rule", " without a PV: ")+
+		". No name matches, or earlier rules match all of them. Run varve plan to see which rule applies to which PV")
 }
 
 func retentionApplied(in Input) (state, bool) {

@@ -65,7 +65,7 @@ func Compute(in Input) v1alpha1.ArchiveGroupStatus {
 		} else if out.Channels == nil {
 			out.Channels = &v1alpha1.ChannelCounts{}
 		}
-		out.Channels.Total = total
+		out.Channels.Total, out.Channels.Expired = total, int32(in.Compiled.Ended)
 	}
 	if in.Compiled != nil || !in.ArchiverFound {
 		out.ObservedGeneration = observed(in)

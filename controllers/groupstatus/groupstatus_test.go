@@ -93,6 +93,10 @@ func TestConditionsFollowCompilation(t *testing.T) {
 		{"paused", func(in *Input) { in.Compiled.Paused = 3 }, map[string]string{
 			"Ready": "True Paused: all channels of the group are paused",
 		}},
+		{"rules without a PV", func(in *Input) { in.Compiled.ByRule = []int{0, 3, 0} }, map[string]string{
+			"Questionable": "True UnusedRules: 2 rules without a PV: spec.rules[0]; spec.rules[2]. No name matches, or earlier rules match all of them. " +
+				"Run varve plan to see which rule applies to which PV",
+		}},
 		{"expires", func(in *Input) { in.Group.Spec.ExpiresAt = at(time.Hour) }, map[string]string{
 			"Expired": "False NotExpired: expiresAt is in the future",
 		}},
@@ -193,7 +197,7 @@ func reports(groups ...report.Group) (out []report.Report) {
 func TestCountsAreSumsOverEngines(t *testing.T) {
 	since := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
 	s := Compute(good(func(in *Input) {
-		in.Compiled.Channels = 10
+		in.Compiled.Channels, in.Compiled.Ended = 10, 1
 		in.Reports = reports(
 			report.Group{
 				Channels: 4, Connected: 2, Disconnected: 1, NeverConnected: 1, SamplesPerSecond: 100.4, BytesPerDay: 1_234_567,
@@ -206,7 +210,7 @@ func TestCountsAreSumsOverEngines(t *testing.T) {
 		)
 	}))
 	want := v1alpha1.ArchiveGroupStatus{
-		Channels: &v1alpha1.ChannelCounts{Total: 10, Connected: 5, Disconnected: 1, NeverConnected: 1, Silent: 1, Paused: 2},
+		Channels: &v1alpha1.ChannelCounts{Total: 10, Connected: 5, Disconnected: 1, NeverConnected: 1, Silent: 1, Paused: 2, Expired: 1},
 		Rates:    &v1alpha1.Rates{SamplesPerSecond: 120, BytesPerDay: 1_200_000},
 		WorstChannels: []v1alpha1.WorstChannel{
 			{Name: "SR:A", Reason: "NeverConnected"}, {Name: "SR:C", Reason: "Disconnected"}, {Name: "SR:B", Reason: "Disconnected", Message: "IOC unreachable"},

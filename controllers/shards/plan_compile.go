@@ -97,6 +97,10 @@ func (c *compilation) untilChange(now time.Time) time.Duration {
 	return shortest(again, max(c.expiry.Sub(now), time.Millisecond))
 }
 
+// isDue reports whether a time has come at which the result changes: a channel expires, or a planned pause begins
+// or ends.
+func (c *compilation) isDue(now time.Time) bool { return !c.expiry.IsZero() && !now.Before(c.expiry) }
+
 // compile returns the latest compilation, or a new one if an input has changed or one
 // of its lists is gone.
 func (r *Reconciler) compile(ctx context.Context, in *observed, known *memory) (*compilation, error) {
@@ -119,7 +123,7 @@ func (r *Reconciler) compile(ctx context.Context, in *observed, known *memory) (
 	if read.err != nil {
 		return nil, read.err
 	}
-	if known.compiled != nil && known.compiled.fingerprint == fingerprint && in.hasLists(known.compiled) {
+	if known.compiled != nil && known.compiled.fingerprint == fingerprint && !known.compiled.isDue(now) && in.hasLists(known.compiled) {
 		return known.compiled, nil
 	}
 	listed := map[string]compile.Listed{}

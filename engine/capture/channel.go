@@ -3,6 +3,7 @@ package capture
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -307,7 +308,7 @@ func (c *channel) configure(ch Channel) {
 	if resubscribe {
 		c.unsubscribe()
 	}
-	if c.filter.set.Paused && (sub != nil || !started) {
+	if c.filter.set.Paused && (sub != nil || !started || old.Paused && old.PauseReason != ch.Settings.PauseReason) {
 		c.pause()
 	}
 	if subscribe {
@@ -368,8 +369,23 @@ func (c *channel) unsubscribe() {
 func (c *channel) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.setStateLocked(Paused, absence{kind: sample.Paused, cause: "group " + c.group + " is paused", marked: sample.Paused})
-	c.addStateLocked(at, sample.Mark{Kind: sample.Paused, Text: c.group})
+	text := c.group
+	if why := c.filter.set.PauseReason; why != "" {
+		text += pauseBecause + why
+	}
+	at := c.setStateLocked(Paused, absence{kind: sample.Paused, cause: ExplainPause(text), marked: sample.Paused})
+	c.addStateLocked(at, sample.Mark{Kind: sample.Paused, Text: text})
+}
+
+// pauseBecause separates the group from the reason in the text of a mark. No name of a group contains it.
+const pauseBecause = ": "
+
+// ExplainPause explains the text of a mark Paused to users.
+func ExplainPause(text string) string {
+	if group, why, has := strings.Cut(text, pauseBecause); has {
+		return "group " + group + " pauses the PV: " + why
+	}
+	return "group " + text + " is paused"
 }
 
 // close ends the capture. Samples stay in the shard journal.

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"math"
 
 	"varve.dev/varve/engine/clock"
@@ -33,7 +34,7 @@ func (f *filter) keep(s *sample.Sample, arrival clock.Instant) (sample.Reason, b
 		return sample.Clock, false
 	}
 	if f.set.Mode == Monitor && f.has && !f.fresh && f.last.Tag.SameAlarm(s.Tag) {
-		if f.withinDeadband(s) {
+		if f.withinDeadband(s) && !f.beats(s.Time) {
 			return sample.Deadband, false
 		}
 		if f.set.MaxRate > 0 && f.rateSlot(s.Time) == f.slot {
@@ -101,8 +102,17 @@ func (f *filter) checkClock(s *sample.Sample, arrival clock.Instant) bool {
 	return true
 }
 
+// beats reports whether no sample of the heartbeat's interval that contains a time was kept yet.
+func (f *filter) beats(t int64) bool {
+	h := f.set.Heartbeat
+	return h > 0 && slotEnd(t+1, h) != slotEnd(f.last.Time+1, h) // an interval includes its beginning
+}
+
 // withinDeadband compares a value with the last kept one. Two NaN count as equal.
 func (f *filter) withinDeadband(s *sample.Sample) bool {
+	if f.set.Unchanged && f.last.Word == s.Word && bytes.Equal(f.last.Bytes, s.Bytes) {
+		return true
+	}
 	if f.set.Absolute == 0 && f.set.Relative == 0 || !f.typ.Numeric() {
 		return false
 	}

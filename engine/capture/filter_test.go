@@ -57,6 +57,22 @@ func TestFilter(t *testing.T) {
 			{val(now, 1), kept}, {val(now+1, nan), kept}, {val(now+2, nan), sample.Deadband}, {val(now+3, 1), kept},
 			{val(now+4, math.Inf(1)), kept}, {val(now+5, math.Inf(1)), sample.Deadband},
 		}},
+		"unchanged values": {Settings{Unchanged: true}, []step{
+			{val(now, 1), kept}, {val(now+1, 1), sample.Deadband}, {alarm(val(now+2, 1), sample.Minor, 4), kept},
+			{alarm(val(now+3, 1), sample.Minor, 4), sample.Deadband}, {val(now+4, 1), kept}, {val(now+5, math.Nextafter(1, 2)), kept},
+			{val(now+6, nan), kept}, {val(now+7, nan), sample.Deadband},
+		}},
+		"the first value of each heartbeat": {Settings{Unchanged: true, Heartbeat: 10 * time.Second}, []step{
+			{val(now+3*sec, 1), kept}, {val(now+9*sec, 1), sample.Deadband}, {val(now+10*sec, 1), kept}, {val(now+19*sec, 1), sample.Deadband},
+			{val(now+35*sec, 1), kept}, {val(now+36*sec, 1), sample.Deadband}, {val(now+37*sec, 2), kept}, {val(now+39*sec, 2), sample.Deadband},
+			{val(now+40*sec, 2), kept},
+		}},
+		"a heartbeat passes the deadband": {Settings{Absolute: 1, Heartbeat: 10 * time.Second}, []step{
+			{val(now, 1), kept}, {val(now+9*sec, 1.5), sample.Deadband}, {val(now+10*sec, 1.5), kept}, {val(now+11*sec, 2.4), sample.Deadband},
+		}},
+		"a heartbeat does not pass the rate": {Settings{Unchanged: true, Heartbeat: time.Second, MaxRate: 0.1}, []step{
+			{val(now, 1), kept}, {val(now+sec, 1), sample.Rate}, {val(now+10*sec, 1), kept},
+		}},
 		"one sample per slot of source time": {Settings{MaxRate: 2}, []step{
 			{val(now, 1), kept}, {val(now+sec/4, 2), sample.Rate}, {val(now+sec/2, 3), kept},
 			{alarm(val(now+sec*3/4, 4), sample.Major, 3), kept},
@@ -82,6 +98,29 @@ func TestFilter(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUnchangedValuesOfAllTypes checks that values without a number are compared, too, and that large integers
+// are not compared as floats.
+func TestUnchangedValuesOfAllTypes(t *testing.T) {
+	now := 1_700_000_000 * sec
+	text := func(s string) sample.Sample { return sample.Sample{Bytes: []byte(s)} }
+	word := func(w uint64) sample.Sample { return sample.Sample{Word: w} }
+	for typ, v := range map[sample.Type][2]sample.Sample{
+		sample.String:          {text("open"), text("closed")},
+		sample.Float64.Array(): {text("\x00\x00\x00\x00\x00\x00\xf0?"), text("\x00\x00\x00\x00\x00\x00\x00@")},
+		sample.Enum:            {word(1), word(2)},
+		sample.Int64:           {word(1 << 60), word(1<<60 + 1)},
+	} {
+		f := filter{set: &Settings{Unchanged: true}, typ: typ, fresh: true}
+		for i, want := range []bool{true, false, true, false, true} {
+			s := v[i/2%2]
+			s.Time = now + int64(i)
+			if _, kept := f.keep(&s, clock.At(now)); kept != want {
+				t.Errorf("%v: value %d is kept: %v, want %v", typ, i, kept, want)
+			}
+		}
 	}
 }
 

@@ -223,6 +223,37 @@ func TestApplyChangesOnlyWhatDiffers(t *testing.T) {
 	})
 }
 
+// TestAPauseHasAReason checks the marks and the causes of pauses with reasons, also when the reason changes.
+func TestAPauseHasAReason(t *testing.T) {
+	inManager(t, func(r *rig) {
+		for _, st := range []struct {
+			why, mark, cause string
+		}{
+			{"", "lab/vacuum", "group lab/vacuum is paused"},
+			{"shutdown (planned from A to B)", "lab/vacuum: shutdown (planned from A to B)", "group lab/vacuum pauses the PV: shutdown (planned from A to B)"},
+			{"its capture ended at C", "lab/vacuum: its capture ended at C", "group lab/vacuum pauses the PV: its capture ended at C"},
+		} {
+			for range 2 { // the same settings again change nothing
+				r.Apply(Assignment{0: groupOf(Settings{Paused: true, PauseReason: st.why}, "A")})
+			}
+			if m := r.marks.latest("A"); m.Kind != sample.Paused || m.Text != st.mark {
+				t.Errorf("the mark is %+v, want the text %q", m, st.mark)
+			}
+			if s := r.status(t, "A"); s.State != Paused || s.Cause != st.cause || s.Absent != sample.Paused {
+				t.Errorf("the status is %+v, want the cause %q", s, st.cause)
+			}
+			testclock.Advance(time.Minute)
+		}
+		r.Apply(Assignment{0: groupOf(Settings{}, "A")})
+		if want := []string{"A paused", "A paused", "A paused", "A resumed"}; !slices.Equal(r.marks.kinds(), want) {
+			t.Errorf("marks %v, want %v", r.marks.kinds(), want)
+		}
+		if got := r.source.takeCalls(); got != "+A" {
+			t.Errorf("subscriptions changed by %q", got)
+		}
+	})
+}
+
 func TestAChannelsLife(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Absolute: 1}, "A")})

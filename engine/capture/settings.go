@@ -75,6 +75,11 @@ type Settings struct {
 	// last stored value by at most Absolute, or by at most Relative × |last stored value|.
 	// 0 switches a deadband off. Alarm changes always pass.
 	Absolute, Relative float64
+	// Unchanged drops an update whose value equals the last stored value in every bit. Heartbeat is
+	// the length of intervals, counted from 1970 in the samples' own time. The first update in each is
+	// stored although it is within a deadband; 0 means none.
+	Unchanged bool
+	Heartbeat time.Duration
 	// MaxRate is the maximum number of samples per second of the samples' own time; 0 means no
 	// limit.
 	MaxRate float64
@@ -85,7 +90,10 @@ type Settings struct {
 	Ahead, Behind time.Duration
 	OnClock       ClockAction
 
-	Paused bool
+	// Paused means that the channel is not captured. PauseReason says why, for users; it is empty if the
+	// group, a rule or the channel is simply paused.
+	Paused      bool
+	PauseReason string
 
 	// Retention defines how long stored samples are kept. It does not affect the capture.
 	Retention store.Retention

@@ -20,8 +20,9 @@ import (
 var everything = capture.Settings{
 	Provider: capture.PVA, Fields: "dimension,value.x", Properties: "DESC,SCAN",
 	Mode: capture.Scan, Period: 1500 * time.Millisecond, Events: capture.EventLog | capture.EventAlarm | capture.EventValue,
-	Absolute: 0.1, Relative: 1e-300, MaxRate: 2.5,
-	Clock: capture.EngineClock, Ahead: 5 * time.Minute, Behind: 365 * 24 * time.Hour, OnClock: capture.Refuse, Paused: true,
+	Absolute: 0.1, Relative: 1e-300, Unchanged: true, Heartbeat: 10 * time.Minute, MaxRate: 2.5,
+	Clock: capture.EngineClock, Ahead: 5 * time.Minute, Behind: 365 * 24 * time.Hour, OnClock: capture.Refuse,
+	Paused: true, PauseReason: "shutdown (planned from 2027-07-01T06:00:00Z to 2027-07-02T06:00:00Z)",
 	Retention: store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{
 		store.LevelOf(1500*time.Millisecond, store.Keep1y), store.LevelOf(11111*time.Second, store.Keep2y), store.LevelOf(365*24*time.Hour, store.Forever),
 	}},

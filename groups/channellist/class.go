@@ -23,12 +23,15 @@ type class struct {
 	Events     []string `json:"events,omitempty"`
 	Absolute   float64  `json:"absolute,omitempty"`
 	Relative   float64  `json:"relative,omitempty"`
+	Unchanged  bool     `json:"unchanged,omitempty"`
+	Heartbeat  string   `json:"heartbeat,omitempty"`
 	MaxRate    float64  `json:"maxRate,omitempty"`
 	Clock      string   `json:"clock"`
 	Ahead      string   `json:"ahead,omitempty"`
 	Behind     string   `json:"behind,omitempty"`
 	OnClock    string   `json:"onClock"`
 	Paused     bool     `json:"paused,omitempty"`
+	Because    string   `json:"because,omitempty"`
 	Raw        string   `json:"raw,omitempty"`
 	Rollups    []string `json:"rollups,omitempty"`
 }
@@ -53,9 +56,9 @@ func encodeClass(s *capture.Settings) []byte {
 	c := class{
 		Provider: providers[s.Provider], Fields: encodeNames(s.Fields), Properties: encodeNames(s.Properties),
 		Mode: modes[s.Mode], Period: encodeDuration(s.Period),
-		Absolute: s.Absolute, Relative: s.Relative, MaxRate: s.MaxRate,
+		Absolute: s.Absolute, Relative: s.Relative, Unchanged: s.Unchanged, Heartbeat: encodeDuration(s.Heartbeat), MaxRate: s.MaxRate,
 		Clock: clocks[s.Clock], Ahead: encodeDuration(s.Ahead), Behind: encodeDuration(s.Behind), OnClock: actions[s.OnClock],
-		Paused: s.Paused, Raw: encodeTier(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
+		Paused: s.Paused, Because: s.PauseReason, Raw: encodeTier(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
 	}
 	for _, e := range events {
 		if s.Events&e.bit != 0 {
@@ -102,8 +105,10 @@ func decodeClass(text []byte) (*capture.Settings, error) {
 }
 
 func (c *class) settings() (*capture.Settings, error) {
-	s := &capture.Settings{Absolute: c.Absolute, Relative: c.Relative, MaxRate: c.MaxRate, Paused: c.Paused}
-	var errs [12]error
+	s := &capture.Settings{
+		Absolute: c.Absolute, Relative: c.Relative, Unchanged: c.Unchanged, MaxRate: c.MaxRate, Paused: c.Paused, PauseReason: c.Because,
+	}
+	var errs [13]error
 	s.Mode, errs[0] = fromWord[capture.Mode]("mode", modes, c.Mode)
 	s.Clock, errs[1] = fromWord[capture.Clock]("clock", clocks, c.Clock)
 	s.OnClock, errs[2] = fromWord[capture.ClockAction]("onClock", actions, c.OnClock)
@@ -116,6 +121,7 @@ func (c *class) settings() (*capture.Settings, error) {
 	s.Properties, errs[9] = decodeNames("property", c.Properties)
 	s.Retention.Raw, errs[10] = decodeTier(c.Raw)
 	s.Retention.Levels, errs[11] = decodeLevels(c.Rollups)
+	s.Heartbeat, errs[12] = decodeDuration("heartbeat", c.Heartbeat)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}

@@ -45,6 +45,7 @@ func TestUnknownSettingsAreRejected(t *testing.T) {
 		`{"mode":"Scan",` + good + `}`:                                                             "no period",
 		`{"mode":"Scan","period":"-1s",` + good + `}`:                                              "not positive",
 		`{"mode":"Monitor","maxRate":-1,` + good + `}`:                                             "negative",
+		`{"mode":"Monitor","heartbeat":"-1s",` + good + `}`:                                        "not positive",
 		`{"mode":"Monitor","raw":"3d",` + good + `}`:                                               `tier "3d" is unknown`,
 		`{"mode":"Monitor","rollups":["10s/3d"],` + good + `}`:                                     `tier "3d" is unknown`,
 		`{"mode":"Monitor","rollups":["1us"],` + good + `}`:                                        "too fine",

@@ -36,7 +36,7 @@ func (p *part) fits(ch *capture.Channel) bool {
 
 // Limits of table entries in bytes, above their real sizes.
 const (
-	maxClass = 4 << 10
+	maxClass = 6 << 10
 	maxGroup = 512
 )
 

@@ -47,7 +47,8 @@ type Result struct {
 	Groups map[string]*Group
 	// Policies has the outcome for each policy that decides about a PV of a group, by name.
 	Policies map[string]*PolicyOutcome
-	// NextExpiry is when the next group expires and Compile must run again, or zero.
+	// NextExpiry is when the next group or channel expires, or the next planned pause begins or ends, and
+	// Compile must run again. It is zero if there is no such time, and always after the present time.
 	NextExpiry time.Time
 }
 
@@ -85,6 +86,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 		panic("BUG: compiling for no shards")
 	}
 	c := compiler{
+		now: now,
 		result: Result{
 			Assignment: make(map[int][]capture.Channel, shards),
 			Deletions:  map[int][]capture.Channel{},
@@ -102,7 +104,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 	}
 	c.wants = make([]want, 0, names(groups, listed))
 	for _, g := range oldestFirst(groups) {
-		c.add(g, listed[key(g)], now)
+		c.add(g, listed[key(g)])
 	}
 	slices.SortFunc(c.wants, compareWants)
 	for rest := c.wants; len(rest) > 0; {
@@ -154,6 +156,7 @@ func deletesData(g *v1alpha1.ArchiveGroup) bool {
 // compiler is one run of Compile.
 type compiler struct {
 	Archive
+	now      time.Time
 	result   Result
 	classes  map[class]*class
 	numbers  map[*capture.Settings]uint64 // hashes of settings
@@ -172,6 +175,9 @@ type member struct {
 	key   keyFunc
 	spec  *v1alpha1.ArchiveGroupSpec
 	out   *Group
+
+	rules  []rule
+	pauses []pause
 }
 
 // role is what a group that names a PV requests for it.
@@ -184,7 +190,7 @@ const (
 )
 
 // add collects the wants of a group.
-func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
+func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed) {
 	m := member{name: key(g), group: g.Name, spec: &g.Spec, out: &Group{}}
 	c.result.Groups[m.name] = m.out
 	at := g.Spec.ExpiresAt
@@ -194,14 +200,14 @@ func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
 			return
 		}
 		m.role = deletes
-	case at != nil && !at.After(now):
+	case at != nil && !at.After(c.now):
 		m.out.Expired = true
 		if !c.deleting {
 			return
 		}
 		m.role = keeps
-	case at != nil && (c.result.NextExpiry.IsZero() || at.Time.Before(c.result.NextExpiry)):
-		c.result.NextExpiry = at.Time
+	case at != nil:
+		c.runAgainAt(at.Time)
 	}
 	if m.role == captures {
 		m.out.Retention = hasRetention(&g.Spec)
@@ -211,6 +217,7 @@ func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
 	if m.key, err = shardKey(g.Spec.ShardBy, m.name); err != nil {
 		m.out.addProblem("", err.Error())
 	}
+	m.rules, m.pauses = c.rulesOf(&m), c.pausesOf(&m)
 	if m.role == captures && c.Alone && wantsTwice(&g.Spec) {
 		m.out.addProblem("", "redundancy 2 has no effect: the only engine captures each PV once")
 	}
@@ -218,6 +225,13 @@ func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
 	c.addChannels(m, listed.Names)
 	if m.role == keeps { // an expired group has no other results
 		*m.out = Group{Expired: true}
+	}
+}
+
+// runAgainAt notes a time at which the result changes. It ignores the past.
+func (c *compiler) runAgainAt(at time.Time) {
+	if at.After(c.now) && (c.result.NextExpiry.IsZero() || at.Before(c.result.NextExpiry)) {
+		c.result.NextExpiry = at
 	}
 }
 
@@ -279,6 +293,9 @@ func (c *compiler) assign(wants []want) {
 	for _, w := range wants {
 		out := c.members[w.age].out
 		out.count(shard, settings.Paused, hash)
+		if w.settings.ended {
+			out.Ended++
+		}
 		if shared.twice {
 			out.Redundant++
 		}
@@ -321,6 +338,7 @@ func (c *compiler) reportConflict(wants []want, merged *capture.Settings) {
 type class struct {
 	capture.Settings
 	twice bool
+	ended bool // the PV's own expiresAt has passed
 }
 
 // share returns the shared copy of a class.

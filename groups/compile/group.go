@@ -22,6 +22,10 @@ type Group struct {
 	// Channels counts the group's valid PVs. Paused counts the Channels that are paused and
 	// therefore not captured.
 	Channels, Paused int
+	// Ended counts the Channels whose own expiresAt has passed. They are paused, unless another group captures them.
+	Ended int
+	// ByRule counts the group's names that each of its rules applies to. It is nil if there are no rules.
+	ByRule []int
 	// Redundant counts the Channels that two engines capture because this group or another one
 	// requests it.
 	Redundant int
@@ -107,9 +111,20 @@ func (g *Group) addPattern(name string) {
 	g.Patterns = append(g.Patterns, name)
 }
 
+// UnusedRules returns the indexes of rules that apply to no PV. There are none if the group has no PVs yet.
+func (g *Group) UnusedRules() (unused []int) {
+	for i, n := range g.ByRule {
+		if n == 0 && g.Channels > 0 {
+			unused = append(unused, i)
+		}
+	}
+	return unused
+}
+
 // hasRetention reports whether the group or one of its channels limits how long
 // data is kept.
 func hasRetention(spec *v1alpha1.ArchiveGroupSpec) bool {
 	return spec.Retention != nil ||
+		slices.ContainsFunc(spec.Rules, func(r v1alpha1.Rule) bool { return r.Retention != nil }) ||
 		slices.ContainsFunc(spec.Channels, func(ch v1alpha1.Channel) bool { return ch.Retention != nil })
 }

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,7 @@ func merge(wants []want) (merged class, decides want) {
 func keepMore(a, b capture.Settings) capture.Settings {
 	out := keepMoreSamples(a, b)
 	out.Provider, out.Fields = a.Provider, a.Fields
+	out.PauseReason = a.PauseReason
 	out.Events = a.Events | b.Events
 	if a.Provider == b.Provider {
 		out.Fields = allFields(a.Fields, b.Fields)
@@ -95,6 +97,13 @@ func keepMoreSamples(a, b capture.Settings) capture.Settings {
 	}
 	a.Absolute = min(a.Absolute, b.Absolute) // 0 is off and keeps everything
 	a.Relative = min(a.Relative, b.Relative)
+	a.Unchanged = a.Unchanged && b.Unchanged
+	switch {
+	case !hasDeadband(&a):
+		a.Heartbeat = 0
+	case a.Heartbeat == 0 || b.Heartbeat != 0:
+		a.Heartbeat = cmp.Or(min(a.Heartbeat, b.Heartbeat), b.Heartbeat)
+	}
 	if a.MaxRate == 0 || b.MaxRate == 0 {
 		a.MaxRate = 0
 	} else {

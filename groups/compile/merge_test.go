@@ -40,6 +40,21 @@ func TestConflictingSettings(t *testing.T) {
 			base(func(*capture.Settings) {}),
 		},
 		{
+			"a deadband of values that do not change", &v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Unchanged: true, Heartbeat: ptr(v1alpha1.Duration("1m"))}},
+			&v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Unchanged: true, Heartbeat: ptr(v1alpha1.Duration("1h"))}},
+			base(func(s *capture.Settings) { s.Unchanged, s.Heartbeat = true, time.Minute }),
+		},
+		{
+			"a heartbeat", &v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Unchanged: true, Heartbeat: ptr(v1alpha1.Duration("1m"))}},
+			&v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Unchanged: true}},
+			base(func(s *capture.Settings) { s.Unchanged, s.Heartbeat = true, time.Minute }),
+		},
+		{
+			"no deadband needs no heartbeat", &v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Unchanged: true, Heartbeat: ptr(v1alpha1.Duration("1m"))}},
+			&v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Absolute: 1}},
+			base(func(*capture.Settings) {}),
+		},
+		{
 			"all events", &v1alpha1.Sampling{Events: []v1alpha1.EventClass{v1alpha1.ValueEvents}}, nil,
 			base(func(s *capture.Settings) { s.Events |= capture.EventValue }),
 		},

@@ -113,6 +113,15 @@ func Describe(group *v1alpha1.ArchiveGroupSpec) string {
 	if own > 0 {
 		fmt.Fprintf(&b, "; channels with their own retention: %d", own)
 	}
+	ruled := 0
+	for i := range group.Rules {
+		if group.Rules[i].Retention != nil {
+			ruled++
+		}
+	}
+	if ruled > 0 {
+		fmt.Fprintf(&b, "; rules with their own retention: %d", ruled)
+	}
 	return b.String()
 }
 

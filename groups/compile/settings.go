@@ -67,7 +67,9 @@ func settingsOf(s *v1alpha1.Sampling) (out capture.Settings, err error) {
 		}
 	} else {
 		if s.Deadband != nil {
-			out.Absolute, out.Relative = s.Deadband.Absolute, s.Deadband.Relative
+			if err := setDeadband(&out, s.Deadband); err != nil {
+				return out, err
+			}
 		}
 		if s.MaxRate != nil {
 			out.MaxRate = *s.MaxRate
@@ -80,6 +82,19 @@ func settingsOf(s *v1alpha1.Sampling) (out capture.Settings, err error) {
 	err = setClockLimit(&out, s.ClockLimit)
 	return out, err
 }
+
+// setDeadband sets the deadband. A heartbeat without a deadband has no effect.
+func setDeadband(out *capture.Settings, d *v1alpha1.Deadband) (err error) {
+	out.Absolute, out.Relative, out.Unchanged = d.Absolute, d.Relative, d.Unchanged
+	if d.Heartbeat != nil && hasDeadband(out) {
+		if out.Heartbeat, err = d.Heartbeat.TimeDuration(); err != nil {
+			return fmt.Errorf("parsing deadband.heartbeat: %w", err)
+		}
+	}
+	return nil
+}
+
+func hasDeadband(s *capture.Settings) bool { return s.Absolute != 0 || s.Relative != 0 || s.Unchanged }
 
 func setClockLimit(out *capture.Settings, limit *v1alpha1.ClockLimit) (err error) {
 	if limit == nil {
@@ -116,6 +131,7 @@ func redundancyOf(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel) int32 
 // wantsTwice reports whether a group requests two engines for any of its channels.
 func wantsTwice(spec *v1alpha1.ArchiveGroupSpec) bool {
 	return spec.Redundancy > 1 ||
+		slices.ContainsFunc(spec.Rules, func(r v1alpha1.Rule) bool { return r.Redundancy != nil && *r.Redundancy > 1 }) ||
 		slices.ContainsFunc(spec.Channels, func(ch v1alpha1.Channel) bool { return redundancyOf(spec, &ch) > 1 })
 }
 

@@ -31,7 +31,7 @@ func compareWants(a, b want) int {
 
 // addChannels collects the wants of the youngest member.
 func (c *compiler) addChannels(m member, listed []string) {
-	w := wantCollector{compiler: c, member: m, age: int32(len(c.members) - 1)}
+	w := wantCollector{compiler: c, member: m, age: int32(len(c.members) - 1), common: map[commonKey]commonSettings{}}
 	for i := range m.spec.Channels {
 		ch := &m.spec.Channels[i]
 		w.addWant(ch.Name, ch, int32(i))
@@ -51,11 +51,21 @@ type wantCollector struct {
 	age int32
 	pva bool // a channel is captured by pvAccess
 
-	// classes has the settings of the group by provider, for channels without their own
-	// settings. errs has the errors of these settings. Both are computed when they are first
-	// needed.
-	classes [capture.NumProviders]*class
-	errs    [capture.NumProviders]error
+	// common has the settings of channels without their own settings.
+	common map[commonKey]commonSettings
+}
+
+// commonKey is what the settings of a channel without its own settings depend on. rule and pause are indexes
+// in those of the member; -1: none.
+type commonKey struct {
+	provider    capture.Provider
+	rule, pause int
+}
+
+// commonSettings are settings, or the reason why there are none.
+type commonSettings struct {
+	class *class
+	err   error
 }
 
 // addWant adds the want for a name. ch is nil for a name from elsewhere.
@@ -70,7 +80,7 @@ func (w *wantCollector) addWant(name string, ch *v1alpha1.Channel, place int32) 
 		return
 	}
 	provider := providerOf(name, ch, w.spec, w.Provider)
-	settings, err := w.settings(ch, provider)
+	settings, err := w.settings(pv, ch, provider)
 	switch {
 	case refused && err == nil:
 		w.keepOfRefused(pv, settings.Retention)
@@ -93,18 +103,28 @@ func (w *wantCollector) addWant(name string, ch *v1alpha1.Channel, place int32) 
 
 // settings returns the settings of a channel. Channels without their own settings share the
 // settings of the group.
-func (w *wantCollector) settings(ch *v1alpha1.Channel, p capture.Provider) (*class, error) {
-	if ch != nil && (ch.Sampling != nil || ch.Paused != nil || ch.Fields != nil || ch.Properties != nil || ch.Retention != nil || ch.Redundancy != nil) {
-		return w.channelSettings(w.spec, ch, p)
+func (w *wantCollector) settings(pv string, ch *v1alpha1.Channel, p capture.Provider) (*class, error) {
+	k := commonKey{p, firstRule(w.rules, pv), firstPause(w.pauses, pv)}
+	if k.rule >= 0 && w.role == captures {
+		w.out.ByRule[k.rule]++
 	}
-	if w.classes[p] == nil && w.errs[p] == nil {
-		w.classes[p], w.errs[p] = w.channelSettings(w.spec, &v1alpha1.Channel{}, p)
+	if ch != nil && (ch.Sampling != nil || ch.Paused != nil || ch.Fields != nil || ch.Properties != nil || ch.Retention != nil || ch.Redundancy != nil || ch.ExpiresAt != nil) {
+		return w.channelSettings(k, ch)
 	}
-	return w.classes[p], w.errs[p]
+	s, known := w.common[k]
+	if !known {
+		s.class, s.err = w.channelSettings(k, &v1alpha1.Channel{})
+		w.common[k] = s
+	}
+	return s.class, s.err
 }
 
-// channelSettings returns the settings of a channel in a group.
-func (c *compiler) channelSettings(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel, p capture.Provider) (*class, error) {
+// channelSettings returns the settings of a channel.
+func (w *wantCollector) channelSettings(k commonKey, ch *v1alpha1.Channel) (*class, error) {
+	group, p := w.spec, k.provider
+	if k.rule >= 0 {
+		group = w.rules[k.rule].spec
+	}
 	sampling := group.Sampling
 	if ch.Sampling != nil {
 		sampling = override(group.Sampling, ch.Sampling)
@@ -125,7 +145,9 @@ func (c *compiler) channelSettings(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha
 	if ch.Paused != nil {
 		settings.Paused = *ch.Paused
 	}
-	return c.share(class{Settings: settings, twice: !c.Alone && redundancyOf(group, ch) > 1}), nil
+	out := class{Settings: settings, twice: !w.Alone && redundancyOf(group, ch) > 1}
+	w.pauseUntil(&out, k.pause, ch.ExpiresAt)
+	return w.share(out), nil
 }
 
 // withoutDuplicates keeps the first want of each group. All wants are for one PV, sorted.

@@ -25,6 +25,11 @@ func TestValidSpecsAreAccepted(t *testing.T) {
 		"sampling: {mode: Monitor, events: [Log, Alarm], deadband: {absolute: 0.01}, maxRate: 100, clock: Source}",
 		"sampling: {mode: Scan, period: 100ms, events: [Value]}",
 		"sampling: {deadband: {absolute: 1e-12, relative: 0.999}, maxRate: 0}",
+		"sampling: {deadband: {unchanged: true, heartbeat: 1s}}",
+		"sampling: {deadband: {absolute: 0.5, heartbeat: 10m}}",
+		channel("sampling: {deadband: {unchanged: true}}, expiresAt: 2027-01-01T00:00:00Z"),
+		"pauses: [{from: 2027-07-01T06:00:00Z, to: 2027-07-02T06:00:00+02:00, reason: shutdown of the ring, match: '^SR'}, {from: 2027-07-01T06:00:00Z, to: 2028-07-02T06:00:00Z, reason: x}]",
+		"rules: [{match: '^SR.*:P$', sampling: {mode: Scan, period: 10s}, retention: {raw: 1y}, redundancy: 2, properties: [DESC], paused: false}, {match: X}]",
 		"sampling: {clock: Source, clockLimit: {ahead: 0s, behind: 1y, onExceeded: Refuse}}",
 		channel("provider: CA, paused: true, redundancy: 2, properties: [EGU]"),
 		`channels: [{name: "pva://SR01:IMG", fields: [value, dimension.size]}, {name: A, provider: PVA, fields: [a_1.B]}, {name: B, fields: [value]}]`,
@@ -112,6 +117,20 @@ func TestInvalidSpecsAreRejected(t *testing.T) {
 		{"retention: {rollups: [{every: 5m}, {every: 10s}]}", "spec.retention.rollups: Invalid value: rollups must be in ascending order of every, without duplicates"},
 		{"retention: {rollups: [{every: 1m}, {every: 60s}]}", "spec.retention.rollups: Invalid value: rollups must be in ascending order of every, without duplicates"},
 
+		{"sampling: {deadband: {heartbeat: 10m}}", "spec.sampling.deadband.heartbeat: Invalid value: heartbeat requires absolute, relative or unchanged"},
+		{"sampling: {deadband: {unchanged: false, heartbeat: 10m}}", "spec.sampling.deadband.heartbeat: Invalid value: heartbeat requires absolute, relative or unchanged"},
+		{"sampling: {deadband: {unchanged: true, heartbeat: 999ms}}", `spec.sampling.deadband.heartbeat: Invalid value: "999ms": heartbeat must be at least 1s`},
+		{channel("expiresAt: soon"), "spec.channels[0].expiresAt"},
+		{"pauses: [{from: 2027-07-02T06:00:00Z, to: 2027-07-02T08:00:00+02:00, reason: x}]", "spec.pauses[0].to: Invalid value: to must be after from"},
+		{"pauses: [{from: 2027-07-02T06:00:00Z, to: 2027-07-03T06:00:00Z}]", "spec.pauses[0].reason"},
+		{"pauses: [{from: 2027-07-02T06:00:00Z, reason: x}]", "spec.pauses[0].to"},
+		{"pauses: [{from: 2027-07-02T06:00:00Z, to: 2027-07-03T06:00:00Z, reason: x, match: '('}]", "match must be a regular expression in RE2 syntax"},
+		{"rules: [{match: '['}]", "match must be a regular expression in RE2 syntax"},
+		{"rules: [{paused: true}]", "spec.rules[0].match"},
+		{"rules: [{match: A, sampling: {mode: Scan}}]", "spec.rules[0].sampling.period: Required value: period is required for mode Scan"},
+		{"rules: [{match: A, redundancy: 3}]", "spec.rules[0].redundancy in body should be less than or equal to 2"},
+		{"rules: [{match: A, provider: CA}]", `unknown field "spec.rules[0].provider"`},
+
 		// Not supported yet.
 		{"enabledBy: {channel: X, op: '>', value: 0.5}", "spec.enabledBy: Forbidden: spec.enabledBy is not supported yet"},
 		{channel("enabledBy: {channel: X, op: '>', value: 0.5}"), "spec.channels[0].enabledBy: Forbidden: enabledBy is not supported yet"},
@@ -180,7 +199,16 @@ func TestTheLargestGroupFitsTheCostBudget(t *testing.T) {
 			`sampling: {mode: Scan, period: 000000000000010s, events: [Log, Alarm, Value], clock: Source, `+
 			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms, onExceeded: Refuse}}},`, strings.Repeat("x", 252), i)
 	}
-	found, errs := parse("f.yaml", []byte(wrap("channels: ["+b.String()+"]")))
+	var rules, pauses strings.Builder
+	for i := range 64 {
+		fmt.Fprintf(&rules, `{match: "%03d%s", properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], sampling: {deadband: {unchanged: true, heartbeat: 000000000000010s}, `+
+			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms}}, retention: {raw: 00000000000100y, rollups: [{every: 1s, keep: 100y}, {every: 2s, keep: 100y}, `+
+			`{every: 3s, keep: 100y}, {every: 4s, keep: 100y}, {every: 5s, keep: 100y}, {every: 6s, keep: 100y}, {every: 7s, keep: 100y}, {every: 8s}]}},`, i, strings.Repeat("x", 253))
+	}
+	for range 32 {
+		fmt.Fprintf(&pauses, `{from: 2027-07-01T06:00:00Z, to: 2027-07-02T06:00:00Z, reason: "%s", match: "%s"},`, strings.Repeat("x", 128), strings.Repeat("x", 256))
+	}
+	found, errs := parse("f.yaml", []byte(wrap("channels: ["+b.String()+"], rules: ["+rules.String()+"], pauses: ["+pauses.String()+"]")))
 	if len(errs) > 0 {
 		t.Fatal(errs[0])
 	}

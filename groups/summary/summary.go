@@ -84,7 +84,7 @@ func settings(s *v1alpha1.ArchiveGroupSpec, provider v1alpha1.Provider) overview
 
 // isZero reports whether a channel has no settings.
 func isZero(c *v1alpha1.Channel) bool {
-	return c.Provider == "" && c.Fields == nil && c.Sampling == nil && c.EnabledBy == nil && c.Properties == nil && c.Retention == nil && c.Redundancy == nil && c.Paused == nil
+	return c.Provider == "" && c.Fields == nil && c.Sampling == nil && c.EnabledBy == nil && c.Properties == nil && c.Retention == nil && c.Redundancy == nil && c.Paused == nil && c.ExpiresAt == nil
 }
 
 // sampling describes which updates are stored.
@@ -96,11 +96,8 @@ func sampling(s *v1alpha1.Sampling) string {
 	} else {
 		parts = append(parts, "every update")
 	}
-	if d := s.Deadband; d != nil && d.Absolute > 0 {
-		parts = append(parts, "deadband "+number(d.Absolute))
-	}
-	if d := s.Deadband; d != nil && d.Relative > 0 {
-		parts = append(parts, "deadband "+number(100*d.Relative)+" %")
+	if s.Deadband != nil {
+		parts = append(parts, deadband(s.Deadband)...)
 	}
 	if s.MaxRate != nil && *s.MaxRate > 0 {
 		parts = append(parts, "at most "+number(*s.MaxRate)+" samples/s")
@@ -121,6 +118,22 @@ func sampling(s *v1alpha1.Sampling) string {
 			limit(l.Ahead, "5m"), limit(l.Behind, "1d"), strings.ToLower(string(cmp.Or(l.OnExceeded, v1alpha1.Restamp)))))
 	}
 	return strings.Join(parts, "; ")
+}
+
+func deadband(d *v1alpha1.Deadband) (parts []string) {
+	if d.Absolute > 0 {
+		parts = append(parts, "deadband "+number(d.Absolute))
+	}
+	if d.Relative > 0 {
+		parts = append(parts, "deadband "+number(100*d.Relative)+" %")
+	}
+	if d.Unchanged {
+		parts = append(parts, "no unchanged values")
+	}
+	if d.Heartbeat != nil {
+		parts = append(parts, "one update in each "+string(*d.Heartbeat)+" passes the deadband")
+	}
+	return parts
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
@@ -161,6 +174,11 @@ func problems(c *compile.Group) (out []overview.Problem) {
 	if c.MoreProblems > 0 {
 		out = append(out, overview.Problem{Severity: overview.SeverityError, Text: fmt.Sprintf("%d more PVs have problems", c.MoreProblems)})
 	}
+	for _, i := range c.UnusedRules() {
+		out = append(out, overview.Problem{
+			Severity: overview.SeverityWarning, Text: fmt.Sprintf("spec.rules[%d] applies to no PV", i), Advice: "Run varve plan to see which rule applies to which PV.",
+		})
+	}
 	for i, x := range c.Conflicts {
 		if i == maxListed {
 			break
@@ -188,7 +206,7 @@ func conflict(x *compile.Conflict) overview.Problem {
 var advice = map[string]string{
 	v1alpha1.ConditionDegraded:     "Look at the channels below, and at the status of the group (kubectl describe archivegroup).",
 	v1alpha1.ConditionConflicted:   "List each PV in one group.",
-	v1alpha1.ConditionQuestionable: "List the PVs, or take them from ChannelFinder with spec.channelsFrom.",
+	v1alpha1.ConditionQuestionable: "Channel names are not patterns: list the PVs, or take them from ChannelFinder with spec.channelsFrom. Correct or remove rules that apply to no PV.",
 	v1alpha1.ConditionExpired:      "Remove spec.expiresAt, or set it to a later time, to capture the group again. Stored data stays.",
 }
 

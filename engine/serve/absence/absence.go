@@ -123,7 +123,7 @@ func ofMark(m *sample.Mark) Cause {
 	c := Cause{m.Kind.String(), m.Time, m.Text}
 	switch m.Kind {
 	case sample.Paused:
-		c.Text = "group " + m.Text + " is paused"
+		c.Text = capture.ExplainPause(m.Text)
 	case sample.Resumed:
 		c.Text = "group " + m.Text + " was resumed, and the channel has not connected since"
 	case sample.Removed:

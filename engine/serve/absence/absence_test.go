@@ -56,6 +56,9 @@ func TestEveryAbsenceHasACause(t *testing.T) {
 		{name: "earlier: died", until: now - long, mark: mark(sample.Died, ""), last: now - 3*long,
 			want: Cause{"died", now - 2*long, "the engine that captured the PV died, and the channel has not connected since"}},
 		{name: "earlier: denied", until: now - long, mark: mark(sample.AccessDenied, "ioc: denied"), want: Cause{"access_denied", now - 2*long, "ioc: denied"}},
+		{name: "earlier: a planned pause", until: now - long, mark: mark(sample.Paused, "lab/g: shutdown (planned from A to B)"),
+			want: Cause{"paused", now - 2*long, "group lab/g pauses the PV: shutdown (planned from A to B)"}},
+		{name: "earlier: paused", until: now - long, mark: mark(sample.Paused, "lab/g"), want: Cause{"paused", now - 2*long, "group lab/g is paused"}},
 		{name: "earlier: resumed", until: now - long, mark: mark(sample.Resumed, "lab/g"),
 			want: Cause{"resumed", now - 2*long, "group lab/g was resumed, and the channel has not connected since"}},
 	} {

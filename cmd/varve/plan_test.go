@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// writeGroup writes a manifest of a group with one PV for each name.
+func writeGroup(t *testing.T, dir, name, spec string, pvs ...string) {
+	t.Helper()
+	text := "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: " + name + "}\nspec:\n  archiverRef: {name: main}\n" + spec + "  channels:\n"
+	for _, pv := range pvs {
+		text += "  - {name: \"" + pv + "\"}\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPlanOfFiles checks the output and the exit codes of varve plan for the files of varve standalone.
+func TestPlanOfFiles(t *testing.T) {
+	current, edited := t.TempDir(), t.TempDir()
+	writeGroup(t, current, "vacuum", "", "SR:A", "SR:B")
+	writeGroup(t, current, "rf", "", "SR:C")
+	writeGroup(t, edited, "vacuum", "  retention: {raw: 1y}\n", "SR:B", "SR:D")
+
+	if out, _, err := varve(t, "plan", "-f", current, "--current", current); err != nil || !strings.Contains(out, "3 PVs: 0 added, 0 removed, 0 changed, 0 moved, 3 unchanged") {
+		t.Errorf("without a change: %v\n%s", err, out)
+	}
+	out, _, err := varve(t, "plan", "-f", edited, "--current", current)
+	if err == nil || exitCode(err) != exitProblems || err.Error() != "3 PVs would change now, and 0 events later" {
+		t.Errorf("a change gives %v", err)
+	}
+	for _, want := range []string{
+		"4 PVs: 1 added, 1 removed, 1 changed, 0 moved, 1 unchanged\n",
+		"added:\n  SR:D  default/vacuum\n", "removed:\n  SR:A  default/vacuum\n",
+		"changed:\n  SR:B  default/vacuum; retention.raw: forever → 1y\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the plan lacks %q:\n%s", want, out)
+		}
+	}
+	out, _, err = varve(t, "plan", "-f", edited, "--current", current, "--prune", "-o", "json")
+	var got struct {
+		PVs     []struct{ PV, Action string }
+		Removed int
+		Notes   []string
+	}
+	if exitCode(err) != exitProblems || json.Unmarshal([]byte(out), &got) != nil || got.Removed != 2 || len(got.PVs) != 4 || got.PVs[2].PV != "SR:C" || got.PVs[2].Action != "remove" {
+		t.Errorf("with --prune: %v\n%s", err, out)
+	}
+	writeGroup(t, edited, "rf", "  expiresAt: 2127-01-01T00:00:00Z\n", "SR:C")
+	if out, _, err := varve(t, "plan", "-f", filepath.Join(edited, "rf.yaml"), "--current", current); exitCode(err) != exitProblems || !strings.Contains(out, "3 unchanged\n\nlater:\n  + default/rf: the group expires at 2127-01-01T00:00:00Z\n") {
+		t.Errorf("with an expiry: %v\n%s", err, out)
+	}
+	writeGroup(t, edited, "more", "", "SR:E1", "SR:E2", "SR:E3")
+	if out, _, _ := varve(t, "plan", "-f", edited, "--current", current, "--most", "1"); !strings.Contains(out, "  … and 3 more; --most 0 prints all\n") {
+		t.Errorf("with --most 1:\n%s", out)
+	}
+	writeGroup(t, edited, "finder", "  channelsFrom: [{channelFinder: {url: 'http://127.0.0.1:1/ChannelFinder', query: '~tag=a'}}]\n", "SR:F")
+	if out, _, _ := varve(t, "plan", "-f", edited, "--current", current); !strings.Contains(out, "note: the plan lacks the PVs that ChannelFinder lists for 1 groups (default/finder); use --channelfinder\n") {
+		t.Errorf("with ChannelFinder:\n%s", out)
+	}
+}
+
+// TestPlanNamesWhatIsWrong checks that a plan that cannot be made ends with code 2 and names the reason.
+func TestPlanNamesWhatIsWrong(t *testing.T) {
+	dir, broken := t.TempDir(), t.TempDir()
+	writeGroup(t, dir, "a", "", "SR:A")
+	writeGroup(t, broken, "a", "  sampling: {mode: Often}\n", "SR:A")
+	for args, want := range map[string]string{
+		"":          "--file",
+		"-f " + dir: "--current or --archiver",
+		"-f " + dir + " --current x --archiver x":                                           "--current or --archiver",
+		"-f " + broken + " --current " + dir:                                                "spec.sampling.mode",
+		"-f " + dir + " --current " + broken:                                                "spec.sampling.mode",
+		"-f " + dir + " --current " + dir + " -o yaml":                                      "--format",
+		"-f " + dir + " --current " + dir + " --most -1":                                    "--most",
+		"-f " + dir + " --archiver A_B":                                                     "--archiver",
+		"-f " + dir + " --archiver main --kubeconfig " + filepath.Join(dir, "no-such-file"): "--kubeconfig",
+	} {
+		_, _, err := varve(t, append([]string{"plan"}, strings.Fields(args)...)...)
+		if err == nil || exitCode(err) != exitFailed || !strings.Contains(err.Error(), want) {
+			t.Errorf("varve plan %s: %v, want %q", args, err, want)
+		}
+	}
+}
