@@ -15,6 +15,7 @@ import (
 var uiPages = []struct{ name, path, complete string }{
 	{"explore", "/?pv=SR:CURRENT&pv=SR:MODE&window=2026-01-01T12:10:00.000Z/2026-01-01T12:30:00.000Z" + hour, `document.querySelector(".page[data-state=ready]") && document.querySelectorAll(".value[data-rows]").length === 2`},
 	{"xy", "/?pv=SR:CURRENT&pv=SR:MODE&show=xy" + windowed, `document.querySelector(".page[data-state=ready]") && document.querySelector(".distribution-plot canvas")`},
+	{"heat", "/?pv=SR:PROFILE&log=colours:SR:PROFILE" + hour, `document.querySelector(".page[data-state=ready] .array .distribution-plot canvas")`},
 	{"empty", "/", `document.querySelector(".page[data-state=empty]")`},
 	{"pvs", "/pvs", `document.querySelector(".page[data-state=ready] tr[data-pv='SR:NEVER']")`},
 	{"pv", "/pv?pv=SR:CURRENT&from=2025-12-31T00:00:00Z&to=2026-01-02T00:00:00Z", `document.querySelector(".page[data-state=ready] .gaps")`},
