@@ -98,7 +98,7 @@ func TestEscapeCloses(t *testing.T) {
 }
 
 // TestPictures takes pictures of each page in both themes, for a desk and for a wall, and checks that no page is wider
-// than its window.
+// than its window. The picture page-explore-dark-1280 is docs/explore.png.
 func TestPictures(t *testing.T) {
 	a, _ := newOverview(t)
 	p := open(t, a.server.URL+"/")
