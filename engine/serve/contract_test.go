@@ -45,12 +45,12 @@ var effects = map[string]map[string]openapitest.Pair{
 		"to":   {"pv=A&from=2025-12-31T23:59:50Z", "pv=A&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:51Z"},
 	},
 	"storage": {"pv": {"pv=A", "pv=B"}},
-	"names":   {"pv": {"", "pv=A*"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "near": {"", "near=b"}, "description": {"", "description=current"}},
+	"names":   {"pv": {"", "pv=A*"}, "ignoreCase": {"pv=a*", "pv=a*&ignoreCase=true"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "near": {"", "near=b"}, "description": {"", "description=current"}},
 	"channels": {
 		"pv": {"", "pv=A"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "sort": {"", "sort=stored"},
 	},
 	"pvs": {
-		"pv": {"", "pv=A"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "engine": {"", "engine=main-engine-0"}, "cause": {"", "cause=asleep"}, "only": {"", "only=dropped"},
+		"pv": {"", "pv=A"}, "ignoreCase": {"pv=a", "pv=a&ignoreCase=true"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "engine": {"", "engine=main-engine-0"}, "cause": {"", "cause=asleep"}, "only": {"", "only=dropped"},
 		"limit": {"", "limit=1"}, "offset": {"", "offset=1"}, "after": {"", "after=A"}, "sort": {"", "sort=stored"}, "order": {"", "order=reversed"},
 	},
 	"files": {

@@ -65,14 +65,18 @@ func TestNamesByPatternAndByLikeness(t *testing.T) {
 		r.addChannel(pv, sample.Float64, newYear)
 	}
 	for query, want := range map[string]string{
-		"":                       `{"names":["BR01:PRES","SR01:PRES","SR01:TEMP","SR02:PRES","X"]}`,
-		"pv=SR*":                 `{"names":["SR01:PRES","SR01:TEMP","SR02:PRES"]}`,
-		"pv=SR*&limit=2":         `{"names":["SR01:PRES","SR01:TEMP"],"next":"SR01:TEMP"}`,
-		"pv=SR*&after=SR01:TEMP": `{"names":["SR02:PRES"]}`,
-		"pv=NO*":                 `{"names":[]}`,
-		"near=sr01:pres":         `{"names":["SR01:PRES","BR01:PRES","SR02:PRES"]}`,
-		"near=SR01:PRS&limit=1":  `{"names":["SR01:PRES"]}`,
-		"near=QQQQQQQQQ":         `{"names":[]}`,
+		"":                                       `{"names":["BR01:PRES","SR01:PRES","SR01:TEMP","SR02:PRES","X"]}`,
+		"pv=SR*":                                 `{"names":["SR01:PRES","SR01:TEMP","SR02:PRES"]}`,
+		"pv=SR*&limit=2":                         `{"names":["SR01:PRES","SR01:TEMP"],"next":"SR01:TEMP"}`,
+		"pv=SR*&after=SR01:TEMP":                 `{"names":["SR02:PRES"]}`,
+		"pv=NO*":                                 `{"names":[]}`,
+		"pv=sr*":                                 `{"names":[]}`,
+		"pv=*r01:p*&ignoreCase=true":             `{"names":["BR01:PRES","SR01:PRES"]}`,
+		"pv=sr01:pres&ignoreCase=true":           `{"names":["SR01:PRES"]}`,
+		"pv=sr*&ignoreCase=true&limit=1&after=S": `{"names":["SR01:PRES"],"next":"SR01:PRES"}`,
+		"near=sr01:pres":                         `{"names":["SR01:PRES","BR01:PRES","SR02:PRES"]}`,
+		"near=SR01:PRS&limit=1":                  `{"names":["SR01:PRES"]}`,
+		"near=QQQQQQQQQ":                         `{"names":[]}`,
 	} {
 		if code, got := r.get("/api/v1/names?" + query); code != 200 || got != want+"\n" {
 			t.Errorf("the query %q returns %d %s, want %s", query, code, got, want)
@@ -80,6 +84,7 @@ func TestNamesByPatternAndByLikeness(t *testing.T) {
 	}
 	for query, says := range map[string]string{
 		"limit=0": "parameter limit", "near=A&limit=100": "from 1 to 20", "near=A&pv=B": "parameter near", "nearest=A": "did you mean near?",
+		"pv=A&ignoreCase=yes": "parameter ignoreCase",
 	} {
 		if code, got := r.get("/api/v1/names?" + query); code != 400 || !strings.Contains(got, says) {
 			t.Errorf("the query %q returns %d %s, which does not say %q", query, code, got, says)

@@ -36,7 +36,7 @@ var nativeRoutes = []route{
 	{"GET /api/v1/metadata", []string{"/api/v1/metadata?pv=%s", "/api/v1/metadata?pv=%s" + newYearsEve}},
 	{"GET /api/v1/storage", []string{"/api/v1/storage?pv=%s", "/api/v1/storage?pv=%s.VAL"}},
 	{"GET /api/v1/names", []string{
-		"/api/v1/names", "/api/v1/names?pv=*", "/api/v1/names?pv=%s", "/api/v1/names?near=%s", "/api/v1/names?near=%sB", "/api/v1/names?limit=1", "/api/v1/names?description=secret", "/api/v1/names?description=secret&pv=%s",
+		"/api/v1/names", "/api/v1/names?pv=*", "/api/v1/names?pv=%s", "/api/v1/names?pv=%s&ignoreCase=true", "/api/v1/names?near=%s", "/api/v1/names?near=%sB", "/api/v1/names?limit=1", "/api/v1/names?description=secret", "/api/v1/names?description=secret&pv=%s",
 	}},
 	{"GET /api/v1/channels", []string{"/api/v1/channels", "/api/v1/channels?pv=%s", "/api/v1/channels?group=ns/secret", "/api/v1/channels?sort=-rate"}},
 	{"GET /api/v1/channels/{pv...}", []string{"/api/v1/channels/%s"}},
@@ -46,7 +46,7 @@ var nativeRoutes = []route{
 	{"GET /api/v1/gaps", []string{"/api/v1/gaps?pv=%s" + newYearsEve}},
 	{"GET /api/v1/statistics", []string{"/api/v1/statistics?pv=%s" + newYearsEve}},
 	{"GET /api/v1/live", []string{"/api/v1/live?pv=%s"}},
-	{"GET /api/v1/pvs", []string{"/api/v1/pvs", "/api/v1/pvs?pv=%s", "/api/v1/pvs?group=ns/secret", "/api/v1/pvs?sort=rate", "/api/v1/pvs?limit=1"}},
+	{"GET /api/v1/pvs", []string{"/api/v1/pvs", "/api/v1/pvs?pv=%s", "/api/v1/pvs?pv=%s&ignoreCase=true", "/api/v1/pvs?group=ns/secret", "/api/v1/pvs?sort=rate", "/api/v1/pvs?limit=1"}},
 	{"GET /api/v1/changes", []string{"/api/v1/changes?pv=%s" + newYearsEve, "/api/v1/changes?pv=*" + newYearsEve, "/api/v1/changes?group=ns/secret" + newYearsEve}},
 	{"GET /api/v1/archive", []string{"/api/v1/archive"}},
 	{"GET /api/v1/losses", []string{"/api/v1/losses", "/api/v1/losses?group=ns/secret"}},

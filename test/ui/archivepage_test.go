@@ -6,6 +6,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"varve.dev/varve/engine/serve/overview"
+	"varve.dev/varve/engine/store"
 )
 
 // TestArchivePage checks what the page Archive shows of known engines, shards, storage and losses, and
@@ -40,7 +41,7 @@ func TestArchivePage(t *testing.T) {
 func TestArchiveLosses(t *testing.T) {
 	a, _ := newOverview(t)
 	p := open(t, a.server.URL+"/archive")
-	p.text("[aria-labelledby=losses]", "No losses are marked")
+	p.text("[aria-labelledby=losses]", "No losses are recorded")
 	var sums struct{ Samples, Marks, PVs float64 }
 	p.eval(`fetch("api/v1/losses?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z").then((r) => r.json()).then((l) => l.causes.find((c) => c.cause === "overrun"))`, &sums)
 	if sums.Samples != 9 || sums.Marks != 1 || sums.PVs != 1 {
@@ -72,4 +73,36 @@ func TestArchivePageWithoutArchive(t *testing.T) {
 	p.wait(`document.querySelector(".page[data-state=failed]")`)
 	k.refuse.Store(0)
 	p.text(`[data-engine="main-engine-a"]`, "captures")
+}
+
+// TestStorageByTier checks what the pages Archive and PV show of a store that knows the sizes of its tiers: each part with
+// its share, and the nodes.
+func TestStorageByTier(t *testing.T) {
+	parts := []store.Part{
+		{Contents: store.SampleContents, Tier: store.Keep30d, Tiered: true, Bytes: 6e9}, {Contents: store.SampleContents, Tier: store.Forever, Tiered: true, Bytes: 1e9},
+		{Contents: store.RollupContents, Tier: store.Keep1y, Tiered: true, Bytes: 2e9}, {Contents: store.JournalContents, Bytes: 9e8}, {Contents: store.OtherContents, Bytes: 1e8},
+	}
+	a, _ := newOverviewOf(t, func(s store.Store) store.Store {
+		return &described{s, store.Description{
+			Kind: "Cassandra", Where: "keyspace uitiers", Replicas: 3, Estimated: true, Parts: parts,
+			Nodes: []store.Node{{Address: "10.0.0.1:9042", Up: true, Bytes: 5e9}, {Address: "10.0.0.2:9042", Bytes: -1}},
+		}}
+	})
+	p := open(t, a.server.URL+"/archive")
+	p.text("section", "Cassandra in keyspace uitiers: 10.0 GB in 3 replicas.")
+	p.text("caption", "the division by tiers is an estimate")
+	for part, want := range map[string][3]string{
+		"samples 30d": {"kept 30d", "6.00 GB", "60 %"}, "samples forever": {"kept forever", "1.00 GB", "10 %"}, "rollups 1y": {"kept 1y", "2.00 GB", "20 %"},
+		"journal ": {"journal", "900 MB", "9 %"}, "other ": {"directory, marks, metadata, logs", "100 MB", "1 %"},
+	} {
+		for _, text := range want {
+			p.text(`[data-part="`+part+`"]`, text)
+		}
+	}
+	p.text("[aria-labelledby=storage] tr", "10.0.0.1:9042\tup\t5.00 GB")
+	p.text("[aria-labelledby=storage] tr", "10.0.0.2:9042\tdown\tdid not answer")
+	p.shoot("archive-tiers")
+	p.run(chromedp.Navigate(a.server.URL + "/pv?pv=SR:CURRENT"))
+	p.text("[aria-labelledby=storage] tr", "raw samples\tkept 30d\t6.00 GB")
+	p.text("[aria-labelledby=storage] tr", "rollups\tkept 1y\t2.00 GB")
 }

@@ -14,6 +14,7 @@ var axePages = []struct{ name, path, complete string }{
 	{"Explore", "/?pv=SR:CURRENT&pv=SR:MODE" + hour, `document.querySelector(".page[data-state=ready]") && document.querySelectorAll(".value[data-rows]").length === 2`},
 	{"Explore, x–y plot", "/?pv=SR:CURRENT&pv=SR:MODE&show=xy" + windowed, `document.querySelector(".page[data-state=ready]") && document.querySelector(".distribution-plot canvas")`},
 	{"Explore, histogram", "/?pv=SR:MODE&show=histogram" + windowed, `document.querySelector(".page[data-state=ready]") && document.querySelector(".distribution-plot canvas")`},
+	{"Explore, heat map", "/?pv=SR:PROFILE&log=colours:SR:PROFILE" + hour, `document.querySelector(".page[data-state=ready] .array .distribution-plot canvas")`},
 	{"Explore, empty", "/", `document.querySelector(".page[data-state=empty]")`},
 	{"PVs", "/pvs", `document.querySelector(".page[data-state=ready] tr[data-pv='SR:0000006']")`},
 	{"Archive", "/archive", `document.querySelector(".page[data-state=ready] table")`},
@@ -34,6 +35,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 	a := newArchiveOf(t, fleet{pvs: 30})
 	a.fill()
+	a.fillArrays()
 	p := open(t, a.server.URL+"/")
 	for _, theme := range []string{"dark", "light"} {
 		p.run(chromedp.Evaluate(`localStorage.setItem("varve.theme", "`+theme+`")`, nil))

@@ -56,7 +56,7 @@ func TestWhatElseChanged(t *testing.T) {
 		t.Fatalf("the list is %+v", list)
 	}
 	for _, l := range list {
-		if want := map[string]string{"CH:STEP": "mean", "CH:STUCK": "stands still"}[l.PV]; !strings.Contains(l.Text, want) {
+		if want := map[string]string{"CH:STEP": "mean", "CH:STUCK": "does not change any more"}[l.PV]; !strings.Contains(l.Text, want) {
 			t.Errorf("%s is in the list with %q, want %s", l.PV, l.Text, want)
 		}
 	}

@@ -146,7 +146,7 @@ func TestLongArrays(t *testing.T) {
 	a.put("EMPTY", arrays(0, 60, 0, nil))
 	p := open(t, a.server.URL+"/?pv=WIDE&pv=ODD&pv=EMPTY"+hour)
 	p.ready(3)
-	p.text(".value[data-pv=WIDE]", "a cell is the largest of ")
+	p.text(".value[data-pv=WIDE]", "a cell shows the largest of ")
 	p.text(".value[data-pv=WIDE] strong", "1,000,000 elements, 0 … 3")
 	var cells []float64
 	p.eval(`(() => { const h = document.querySelector("[data-lane='other WIDE']").plot.traces()[0].heat, at = Math.floor(777777 / h.group);
@@ -157,4 +157,74 @@ func TestLongArrays(t *testing.T) {
 	p.text(".value[data-pv=ODD] .colors", "from 1 to 3")
 	p.text(".value[data-pv=EMPTY]", "not drawn")
 	p.shoot("long-arrays")
+}
+
+// TestElementUnderThePointer checks that the page says which element is under the pointer, with its value, and that it
+// names the range of elements if a cell has several.
+func TestElementUnderThePointer(t *testing.T) {
+	a := newArchive(t)
+	a.put("SR:RAMP", arrays(0, 3600, 3, func(i, k int) float64 { return float64(100*i + k) }))
+	a.metadata("SR:RAMP", sample.Metadata{Units: "V"})
+	a.put("SR:WIDE", arrays(0, 3600, 4096, func(_, k int) float64 { return float64(k) }))
+	p := open(t, a.server.URL+"/?pv=SR:RAMP&pv=SR:WIDE"+hour)
+	p.ready(2)
+	p.text(".value[data-pv='SR:RAMP'] .element", "Point at an element to see its value.")
+	for _, c := range []struct {
+		at, element float64
+		want        string
+	}{{45, 0.5, "element 0: 100 V"}, {45, 2.5, "element 2: 102 V"}, {3015, 1.5, "element 1: 10001 V"}} {
+		p.hover("other SR:RAMP", c.at/3600, 1-c.element/3)
+		p.text(".value[data-pv='SR:RAMP'] .element", c.want)
+	}
+	p.text(".value[data-pv='SR:WIDE'] .element", "Point at an element to see its value.")
+	var group float64
+	p.eval(`document.querySelector("[data-lane='other SR:WIDE']").plot.traces()[0].heat.group`, &group)
+	if group < 2 {
+		t.Fatalf("a cell has %g elements", group)
+	}
+	p.hover("other SR:WIDE", 0.5, 1-1.5*group/4096)
+	const cell = `document.querySelector(".value[data-pv='SR:WIDE'] .element").innerText.match(/^elements (\d+) to (\d+): \1 … \2$/)` // each element has its number as value
+	p.wait(cell)
+	var ends []float64
+	p.eval(cell+`.slice(1).map(Number)`, &ends)
+	if ends[0] > 3*group || math.Mod(ends[0], group) != 0 || ends[1] != ends[0]+group-1 { // the pointer is at whole pixels
+		t.Errorf("the pointer is over the elements %v of cells of %g", ends, group)
+	}
+	p.text(".value[data-pv='SR:RAMP'] .element", "Point at an element to see its value.")
+	p.shoot("heat-pointer")
+}
+
+// TestLogarithmicColours checks the colours of a heat map with a logarithmic scale: each factor is one step, values up to
+// 0 are darkest, the setting is in the URL, and it concerns one PV.
+func TestLogarithmicColours(t *testing.T) {
+	a := newArchive(t)
+	decades := []float64{-5, 0, 1, 10, 100}
+	a.put("SR:DECADES", arrays(0, 3600, len(decades), func(_, k int) float64 { return decades[k] }))
+	a.put("SR:BELOW", arrays(0, 3600, 2, func(_, k int) float64 { return float64(-k) }))
+	p := open(t, a.server.URL+"/?pv=SR:DECADES&pv=SR:BELOW"+hour)
+	p.ready(2)
+	const low, middle, high = "68,1,84", "33,145,140", "253,231,37" // of viridis
+	colours := func(want [5]string) {
+		t.Helper()
+		for k, w := range want {
+			if got := p.pixel(1800, float64(k)+0.5); w != "" && got != w {
+				t.Errorf("element %d has the colour %s, want %s", k, got, w)
+			}
+		}
+	}
+	p.text(".value[data-pv='SR:DECADES'] .colors", "from -5 to 100")
+	colours([5]string{low, "", "", "", high})
+	p.run(chromedp.Click(`[aria-label="log colours of SR:DECADES"]`))
+	p.text(".value[data-pv='SR:DECADES'] .colors", "logarithmic from 1 to 100; 0 and less are darkest")
+	colours([5]string{low, low, low, middle, high})
+	p.wait(`location.search.includes("log=colours:SR:DECADES") && document.querySelectorAll("[aria-label^='log colours'][aria-pressed=true]").length === 1`)
+	p.shoot("heat-log")
+	p.run(chromedp.Reload())
+	p.ready(2)
+	p.text(".value[data-pv='SR:DECADES'] .colors", "logarithmic from 1 to 100")
+	colours([5]string{low, low, low, middle, high})
+	p.run(chromedp.Click(`[aria-label="log colours of SR:BELOW"]`))
+	p.text(".value[data-pv='SR:BELOW'] .colors", "from -1 to 0; not logarithmic, because no number is above 0")
+	p.run(chromedp.Click(`[aria-label="Remove SR:DECADES"]`))
+	p.wait(`!location.search.includes("DECADES")`)
 }

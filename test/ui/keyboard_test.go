@@ -15,6 +15,7 @@ import (
 var uiPages = []struct{ name, path, complete string }{
 	{"explore", "/?pv=SR:CURRENT&pv=SR:MODE&window=2026-01-01T12:10:00.000Z/2026-01-01T12:30:00.000Z" + hour, `document.querySelector(".page[data-state=ready]") && document.querySelectorAll(".value[data-rows]").length === 2`},
 	{"xy", "/?pv=SR:CURRENT&pv=SR:MODE&show=xy" + windowed, `document.querySelector(".page[data-state=ready]") && document.querySelector(".distribution-plot canvas")`},
+	{"heat", "/?pv=SR:PROFILE&log=colours:SR:PROFILE" + hour, `document.querySelector(".page[data-state=ready] .array .distribution-plot canvas")`},
 	{"empty", "/", `document.querySelector(".page[data-state=empty]")`},
 	{"pvs", "/pvs", `document.querySelector(".page[data-state=ready] tr[data-pv='SR:NEVER']")`},
 	{"pv", "/pv?pv=SR:CURRENT&from=2025-12-31T00:00:00Z&to=2026-01-02T00:00:00Z", `document.querySelector(".page[data-state=ready] .gaps")`},
@@ -97,7 +98,7 @@ func TestEscapeCloses(t *testing.T) {
 }
 
 // TestPictures takes pictures of each page in both themes, for a desk and for a wall, and checks that no page is wider
-// than its window.
+// than its window. The picture page-explore-dark-1280 is docs/explore.png.
 func TestPictures(t *testing.T) {
 	a, _ := newOverview(t)
 	p := open(t, a.server.URL+"/")

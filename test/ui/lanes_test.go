@@ -77,7 +77,7 @@ func TestMoveTraces(t *testing.T) {
 	p.plots("SR:CURRENT,SR:CURRENT:REF|SR:MODE")
 	p.wait(`location.search.includes("lane=1:SR:CURRENT&lane=1:SR:CURRENT:REF")`)
 	p.dragTrace("SR:CURRENT", `[data-lane="enum SR:MODE"]`, nil)
-	p.wait(`document.querySelector(".banner")?.innerText.includes("SR:MODE has a plot of its own")`)
+	p.wait(`document.querySelector(".banner")?.innerText.includes("SR:MODE needs a plot of its own")`)
 	p.dragTrace("SR:CURRENT", `.drop-own`, func() {
 		p.run(chromedp.KeyEvent(kb.Escape))
 		p.wait(`!document.querySelector(".ghost")`)
@@ -129,7 +129,7 @@ func TestTwoAxes(t *testing.T) {
 		t.Error("the second axis does not place its trace")
 	}
 	p.choose("SR:PRESSURE", "Plot with SR:CURRENT, SR:LIFETIME")
-	p.wait(`document.querySelector(".banner")?.innerText.includes("has mA and h, and SR:PRESSURE has mbar")`)
+	p.wait(`document.querySelector(".banner")?.innerText.includes("has both already: mA and h. The unit of SR:PRESSURE is another one: mbar")`)
 	p.plots("SR:CURRENT,SR:LIFETIME|SR:PRESSURE")
 	p.run(chromedp.Reload())
 	p.ready(3)

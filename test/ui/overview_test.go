@@ -90,8 +90,26 @@ func twoEngines() *overview.Fleet {
 	}
 }
 
+// described is a store that says a given description of itself.
+type described struct {
+	store.Store
+	is store.Description
+}
+
+func (d *described) Describe(context.Context) (store.Description, error) { return d.is, nil }
+
+func (d *described) DescribePV(context.Context, string, int64) (store.PVDescription, error) {
+	return store.PVDescription{Parts: d.is.Parts, Estimated: d.is.Estimated}, nil
+}
+
 // newOverview returns an archive with known data, groups and engines.
 func newOverview(t *testing.T) (*archive, *known) {
+	t.Helper()
+	return newOverviewOf(t, func(s store.Store) store.Store { return s })
+}
+
+// newOverviewOf is newOverview with another store in place of that of the archive.
+func newOverviewOf(t *testing.T, in func(store.Store) store.Store) (*archive, *known) {
 	t.Helper()
 	k := &known{channels: []capture.Status{
 		{PV: "SR:CURRENT", Group: "lab/vacuum", State: capture.Connected, Since: begin, Rate: 20, Received: 1000, Stored: 900, Retention: store.Retention{Raw: store.Keep30d}},
@@ -110,9 +128,10 @@ func newOverview(t *testing.T) (*archive, *known) {
 	}
 	a := newArchive(t)
 	a.fill()
+	a.fillArrays()
 	reg := prometheus.NewRegistry()
 	h, err := serve.New(&serve.Config{
-		Reader: &query.Reader{Store: a.store, Shards: 4}, Channels: k, Gatherer: reg, Metrics: serve.NewMetrics(reg), Registerer: reg, Reads: 8,
+		Reader: &query.Reader{Store: in(a.store), Shards: 4}, Channels: k, Gatherer: reg, Metrics: serve.NewMetrics(reg), Registerer: reg, Reads: 8,
 		Overview: overview.Sources{
 			Engines: func(context.Context) overview.Fleet { return *k.fleet.Load() },
 			Groups:  func() ([]overview.Group, string) { return list, "" },

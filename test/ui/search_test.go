@@ -47,7 +47,7 @@ func TestSearchDescriptions(t *testing.T) {
 	p.run(chromedp.Reload())
 	p.ready(1)
 	p.run(chromedp.SendKeys(`.search input`, "zzz qqq"))
-	p.text(".found p", "No PV has such a name or description.")
+	p.text(".found p", "No name and no description matches.")
 }
 
 // TestTenThousandMatches checks that a search with 10,000 matches shows the first ones, and says so.
@@ -71,7 +71,7 @@ func TestTenThousandMatches(t *testing.T) {
 	p.wait(`document.querySelector(".page[data-state=empty]")`)
 	p.run(chromedp.SendKeys(`.search input`, "MATCH"))
 	p.wait(`document.querySelectorAll(".found li").length === 100`)
-	p.text(".found p", "These are the first 100 names. Type more of the name.")
+	p.text(".found p", "Only the first 100 names are shown. Type more of the name.")
 	var last string
 	p.eval(`document.querySelector(".found li:last-child").dataset.pv`, &last)
 	if last != "MATCH:00099" {
@@ -79,4 +79,18 @@ func TestTenThousandMatches(t *testing.T) {
 	}
 	p.run(chromedp.SendKeys(`.search input`, ":0999"))
 	p.wait(`document.querySelectorAll(".found li").length === 10 && !document.querySelector(".found p")`)
+}
+
+// TestSearchIgnoresCase checks that the search box and the table of PVs find names in upper and lower case.
+func TestSearchIgnoresCase(t *testing.T) {
+	a, _ := newOverview(t)
+	p := open(t, a.server.URL+"/?"+hour[1:])
+	for _, text := range []string{"current:r", "sr:cur*ref"} {
+		p.wait(`document.querySelector(".search[data-state=empty]")`)
+		p.run(chromedp.SendKeys(`.search input`, text))
+		p.wait(`document.querySelector(".search[data-state=found]") && [...document.querySelectorAll(".found li")].map((e) => e.dataset.pv).join() === "SR:CURRENT:REF"`)
+		p.run(chromedp.Reload())
+	}
+	p.run(chromedp.Navigate(a.server.URL + "/pvs?pv=life"))
+	p.wait(`document.querySelector("[data-matched='1']") && document.querySelector("tr[data-pv='SR:LIFETIME']")`)
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -37,4 +38,36 @@ func TestStatisticsComeFromTheArchive(t *testing.T) {
 	p.text(".selection tr[data-pv=STAT]", "MAJOR 30 s")
 	p.text(".selection [role=alert]", "NEVER")
 	p.shoot("statistics")
+}
+
+// TestAlarmsAreStrips checks the colours of the strip at the bottom of a plot: each severity has its own, and a time
+// without an alarm has none. Bins have that of their worst sample.
+func TestAlarmsAreStrips(t *testing.T) {
+	a := newArchive(t)
+	severities := []sample.Severity{sample.NoAlarm, sample.Minor, sample.Major, sample.Invalid}
+	for pv, step := range map[string]int64{"FEW": 60, "MANY": 1} {
+		r := &sample.Run{Type: sample.Float64}
+		for s := int64(0); s < 3600; s += step {
+			r.Append(&sample.Sample{Time: begin + s*second, Tag: sample.MakeTag(severities[s/900], 3)})
+		}
+		a.put(pv, r)
+	}
+	for pv, mode := range map[string]string{"FEW": "samples", "MANY": "bins"} {
+		p := open(t, a.server.URL+"/?pv="+pv+hour)
+		p.ready(1)
+		p.wait(`document.querySelector(".value").dataset.mode === "` + mode + `"`)
+		for i, name := range []string{"", "minor", "major", "invalid"} {
+			var same bool
+			p.eval(fmt.Sprintf(`(() => { const { u } = document.querySelector(".lane-plot").plot, dot = document.createElement("canvas").getContext("2d");
+				const pixel = (ctx, x, y) => [...ctx.getImageData(x, y, 1, 1).data].join();
+				dot.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--%s") || "transparent";
+				dot.fillRect(0, 0, 1, 1);
+				return pixel(u.ctx, Math.round(u.valToPos(%f, "x", true)), u.bbox.top + u.bbox.height - 3 * devicePixelRatio) === pixel(dot, 0, 0) })()`,
+				name, float64(begin)/1e6+(float64(i)*900+450)*1e3), &same)
+			if !same {
+				t.Errorf("the strip of %s does not have the colour of severity %d", pv, i)
+			}
+		}
+		p.shoot("alarms-" + mode)
+	}
 }

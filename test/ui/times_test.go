@@ -6,12 +6,15 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,39 +48,70 @@ const clockStart = `(() => {
 		&& document.querySelectorAll(".lane-plot canvas").length === lanes;
 	return 0 })()`
 
-// report has the times of each step, in ms.
+// report has the times of each step, in ms, by what is plotted.
 type report struct {
 	steps []string
-	times map[string][]float64
+	times map[string]map[string][]float64
 }
 
-func (r *report) add(step string, ms float64) {
+func (r *report) add(step, of string, ms float64) {
 	if r.times[step] == nil {
 		r.steps = append(r.steps, step)
+		r.times[step] = map[string][]float64{}
 	}
-	r.times[step] = append(r.times[step], ms)
+	r.times[step][of] = append(r.times[step][of], ms)
 }
 
-// String returns a table with the median and the largest time of each step.
+// The columns of the report.
+const (
+	onePV    = "one PV"
+	eightPVs = "eight PVs"
+)
+
+// String returns a table in Markdown with the median of each step and, in parentheses, the largest time.
 func (r *report) String() string {
 	var b strings.Builder
-	b.WriteString("| step | median | largest |\n|---|---|---|\n")
+	fmt.Fprintf(&b, "| ms: median (largest) | %s | %s |\n|---|---|---|\n", onePV, eightPVs)
 	for _, step := range r.steps {
-		list := slices.Sorted(slices.Values(r.times[step]))
-		fmt.Fprintf(&b, "| %s | %.0f ms | %.0f ms |\n", step, list[len(list)/2], list[len(list)-1])
+		fmt.Fprintf(&b, "| %s |", step)
+		for _, of := range []string{onePV, eightPVs} {
+			if list := slices.Sorted(slices.Values(r.times[step][of])); len(list) > 0 {
+				fmt.Fprintf(&b, " %.0f (%.0f) |", list[len(list)/2], list[len(list)-1])
+			} else {
+				b.WriteString(" |")
+			}
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }
 
-// timedPVs yields the names that are searched.
-func timedPVs() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range timedNames {
-			if !yield(fmt.Sprintf("SR%02d:DEVICE%06d:VALUE", i%40, i)) {
-				return
+// conditions describes the machine and the browser.
+func (p *page) conditions() string {
+	var agent string
+	p.eval(`navigator.userAgent.match(/Chrom\S+/)[0]`, &agent)
+	average := "not known"
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil { // only Linux has it
+		average, _, _ = strings.Cut(string(load), " ")
+	}
+	text := fmt.Sprintf("%d runs, %s, %s, %d cores, load average after the runs %s", timedRuns, agent, runtime.Version(), runtime.NumCPU(), average)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "-race" && s.Value == "true" {
+				text += ". THE ARCHIVE RAN WITH THE RACE DETECTOR, which makes it several times slower: run `go test` instead of hack/test.sh"
 			}
 		}
 	}
+	return text
+}
+
+// timedPVs returns the names that are searched.
+func timedPVs() []string {
+	list := make([]string, timedNames)
+	for i := range list {
+		list[i] = fmt.Sprintf("SR%02d:DEVICE%06d:VALUE", i%40, i)
+	}
+	return list
 }
 
 // fillTimed stores the data of the report.
@@ -92,9 +126,9 @@ func (a *archive) fillTimed() (pvs string) {
 		a.metadata(pv, sample.Metadata{Units: fmt.Sprintf("unit%d", lane)})
 		pvs += "&pv=" + pv
 	}
-	reg := prometheus.NewRegistry()
+	names, reg := timedPVs(), prometheus.NewRegistry()
 	h, err := serve.New(&serve.Config{
-		Reader: &query.Reader{Store: a.store, Shards: 4, Captured: timedPVs}, Channels: nobody{}, Gatherer: reg, Metrics: serve.NewMetrics(reg), Registerer: reg, Reads: 8,
+		Reader: &query.Reader{Store: a.store, Shards: 4, Captured: func() iter.Seq[string] { return slices.Values(names) }}, Channels: nobody{}, Gatherer: reg, Metrics: serve.NewMetrics(reg), Registerer: reg, Reads: 8,
 		Ready: func() error { return nil }, Version: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	a.check(err)
@@ -111,21 +145,21 @@ func TestLong_Times(t *testing.T) {
 	a := newArchive(t)
 	all := a.fillTimed()
 	const span = "&utc=1&from=2026-01-01T12:00:00.000Z&to=2026-01-13T01:46:40.000Z"
-	r := &report{times: map[string][]float64{}}
+	r := &report{times: map[string]map[string][]float64{}}
 	p := open(t, a.server.URL+"/")
 	for range timedRuns {
 		for _, c := range []struct {
 			name, pvs string
 			lanes     int
-		}{{"one lane of 1 M samples", "&pv=TIMED:0", 1}, {"8 lanes of 1 M samples", all, timedLanes}} {
-			p.run(chromedp.Navigate("about:blank"), chromedp.Navigate(a.server.URL+"/?"+c.pvs[1:]+span), chromedp.Evaluate(clockStart, nil))
+		}{{onePV, "&pv=TIMED:0", 1}, {eightPVs, all, timedLanes}} {
+			p.run(chromedp.Navigate("about:blank"), network.ClearBrowserCache(), chromedp.Navigate(a.server.URL+"/?"+c.pvs[1:]+span), chromedp.Evaluate(clockStart, nil))
 			var ms float64
 			p.eval(fmt.Sprintf(`timed("first plot", 0, () => drawn(%d))`, c.lanes), &ms)
-			r.add(c.name+": first plot after opening the page", ms)
-			p.timeStep(r, c.name+": zoom in", c.lanes, chromedp.KeyEvent("+"))
-			p.timeStep(r, c.name+": move", c.lanes, chromedp.KeyEvent(kb.ArrowRight))
+			r.add("first plot after opening the page, with an empty cache", c.name, ms)
+			p.timeStep(r, "zoom in by a key", c.name, c.lanes, chromedp.KeyEvent("+"))
+			p.timeStep(r, "move by a key", c.name, c.lanes, chromedp.KeyEvent(kb.ArrowRight))
 			x, y := p.point("unit0", 0.5, 0.5)
-			p.timeStep(r, c.name+": zoom by the wheel to raw samples", c.lanes,
+			p.timeStep(r, "zoom to raw samples by the wheel", c.name, c.lanes,
 				input.DispatchMouseEvent(input.MouseWheel, x, y).WithDeltaY(-math.Log(1000)/math.Log(1.0015)).WithDeltaX(0))
 		}
 		p.run(chromedp.Navigate(a.server.URL+"/"), chromedp.Evaluate(clockStart, nil))
@@ -137,13 +171,13 @@ func TestLong_Times(t *testing.T) {
 		p.run(chromedp.Focus(".search input"), input.InsertText("DEVICE99999"))
 		var ms float64
 		p.eval(`window.result`, &ms)
-		r.add("search for a part of a name in 1 M names", ms)
+		r.add("search for a part of a name in 1 M names", onePV, ms)
 	}
-	t.Logf("times of %d runs:\n%s", timedRuns, r)
+	_, _ = fmt.Fprintf(os.Stdout, "%s:\n\n%s\n", p.conditions(), r) // without the indentation of Logf
 }
 
 // timeStep measures the time from a key or the wheel to the first frame with the data of the new range.
-func (p *page) timeStep(r *report, name string, lanes int, action chromedp.Action) {
+func (p *page) timeStep(r *report, step, of string, lanes int, action chromedp.Action) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`{ const from = document.querySelector(".page").dataset.from;
 		window.result = new Promise((end) => {
@@ -156,5 +190,5 @@ func (p *page) timeStep(r *report, name string, lanes int, action chromedp.Actio
 		}) }; 0`, nil), action)
 	var ms float64
 	p.eval(`window.result`, &ms)
-	r.add(name, ms)
+	r.add(step, of, ms)
 }

@@ -135,11 +135,11 @@ export interface Names {
   incomplete?: string;
 }
 
-/** search finds names that contain a text, or similar ones if there are none. */
+/** search finds names that contain a text in upper or lower case, or similar ones if there are none. */
 export async function search(text: string, signal: AbortSignal): Promise<Names> {
   const pv = /[*?]/.test(text) ? text : `*${text}*`;
   const names = (q: Record<string, string>) => getJSON<Names>("names", new URLSearchParams(q), { signal });
-  const found = await names({ pv, limit: "100" });
+  const found = await names({ pv, ignoreCase: "true", limit: "100" });
   if (found.names.length > 0 || /[*?]/.test(text)) return found;
   return { ...(await names({ near: text, limit: "8" })), similar: true };
 }

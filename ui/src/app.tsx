@@ -15,7 +15,7 @@ import { breaks } from "./gaps";
 import { GapList, inView, Note } from "./gaplist";
 import { useKeys } from "./keys";
 import { LaneRow, own } from "./lanerow";
-import { group } from "./lanes";
+import { colorsKey, group } from "./lanes";
 import { useLimits } from "./limits";
 import { plt } from "./phoebus";
 import { Search } from "./search";
@@ -46,7 +46,7 @@ export function App({ look }: { look: Look }) {
   const [now, setNow] = useState<number>();
   const [message, setMessage] = useState("");
   const [width, height] = useSize();
-  const [cursor, setCursor] = useState<{ t: number; x: number; y: number; pv?: string }>();
+  const [cursor, setCursor] = useState<{ t: number; x: number; y: number; pv?: string; value?: number }>();
 
   useEffect(() => {
     serverOffset().catch(() => 0).then((ms) => {
@@ -72,13 +72,16 @@ export function App({ look }: { look: Look }) {
     const known = limits.get(pv);
     return {
       pv, color: theme.traces[i % theme.traces.length], series: d?.series, breaks: breaks(d?.gaps, now ?? Date.now(), sourceOf(pv).shift),
-      heat: d?.heat, at: state.at, limits: state.limits.includes(pv) && Array.isArray(known) ? known : undefined,
+      heat: d?.heat, at: state.at, logColors: state.log.includes(colorsKey(pv)), limits: state.limits.includes(pv) && Array.isArray(known) ? known : undefined,
     };
   });
   const lanes = group(traces, state);
   const unknown = state.limits.flatMap((pv) => (typeof limits.get(pv) === "string" ? [`The alarm limits of ${pv} cannot be read: ${limits.get(pv)}`] : []));
   const gaps = traces.some((t) => t.breaks.some((b) => inView(b, range)));
-  const laneHeight = Math.max(130, Math.min(900, Math.floor((height - (gaps ? 320 : 160) - (state.window ? 150 : 0) - 34) / Math.max(1, lanes.length))));
+  const tall = height > 1600; // a tall screen has room for all that is below the lanes
+  const arrays = tall ? traces.filter((t) => t.heat && t.heat.rows > 0).length * (11 * theme.font + 90) : 0;
+  const below = (gaps ? 320 : 160) + (state.window ? (tall ? 200 : 150) : 0) + (tall && state.show ? 20 * theme.font + 140 : 0) + arrays + 34;
+  const laneHeight = Math.max(130, Math.min(tall ? 1500 : 900, Math.floor((height - below) / Math.max(1, lanes.length))));
 
   // Panning by wheel or pointer changes one entry of the history until it rests.
   const resting = useRef(true);
@@ -136,10 +139,14 @@ export function App({ look }: { look: Look }) {
           const last = i === lanes.length - 1;
           return (
             <LaneRow
-              key={lane.id} lane={lane} lanes={lanes} state={state} data={plot.data} cursor={cursor?.t} change={change} say={setMessage}
+              key={lane.id} lane={lane} lanes={lanes} state={state} data={plot.data} cursor={cursor?.t} pointer={lane.traces.some((t) => t.pv === cursor?.pv) ? cursor?.value : undefined} change={change} say={setMessage}
               range={range} now={now ?? range.hi} utc={state.utc} theme={theme} room={lanes.some((l) => l.axes.length > 1)}
               width={plotWidth} height={laneHeight + (last ? 10 + 2 * theme.font : 0)} last={last} window={state.window} onZoom={zoom} onSelect={select} onPan={pan}
-              onCursor={(t, x, y, pv) => setCursor((c) => (t === undefined ? undefined : { t, x, y, pv: pv ?? (c?.t === t ? c.pv : undefined) }))}
+              onCursor={(t, x, y, pv, value) => setCursor((c) => {
+                if (t === undefined) return undefined;
+                const here = pv === undefined && c?.t === t; // another lane has said where the pointer is
+                return { t, x, y, pv: here ? c.pv : pv, value: here ? c.value : value };
+              })}
             />
           );
         })}

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
 import { Canvas } from "./canvas";
-import { arrayAt, colorOf, column, type Heat } from "./heat";
+import { arrayAt, cellAt, colorOf, column, isLog, type Heat } from "./heat";
 import type { Theme, Trace } from "./paint";
 import { exact } from "./time";
 
@@ -30,6 +30,16 @@ function extremes(h: Heat, i: number): [number, number] {
 export function describe(h: Heat, i: number): string {
   const [lo, hi] = extremes(h, i);
   return `${h.length[i].toLocaleString("en")} elements` + (h.length[i] > 0 ? `, ${brief(lo)} … ${brief(hi)}` : "");
+}
+
+/** describeCell describes what a heat map has at a place on its axis of elements. */
+export function describeCell(h: Heat, i: number, y: number): string {
+  const at = Math.min(Math.max(0, y), h.elements - 0.5); // the highest pixel is at the end of the last element
+  const c = cellAt(h, i, at);
+  const units = h.metadata?.units ? ` ${h.metadata.units}` : "";
+  if (!c) return `element ${Math.floor(at)}: this array has only ${h.length[i].toLocaleString("en")} elements`;
+  if (c.first === c.last) return `element ${c.first}: ${brief(c.max)}${units}`;
+  return `elements ${c.first} to ${c.last}: ${brief(c.min)} … ${brief(c.max)}${units}`;
 }
 
 export function ArrayView({ trace, utc, theme, width, onAt }: Props) {
@@ -83,7 +93,7 @@ function profile(u: uPlot, h: Heat, i: number, color: string) {
 }
 
 /** Colors says which colours stand for which values. */
-export function Colors({ heat: h }: { heat: Heat }) {
+export function Colors({ heat: h, log: wanted }: { heat: Heat; log: boolean | undefined }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   useLayoutEffect(() => {
     const ctx = canvas.current!.getContext("2d")!;
@@ -92,13 +102,21 @@ export function Colors({ heat: h }: { heat: Heat }) {
       ctx.fillRect(i, 0, 1, 1);
     }
   }, []);
-  const text = Number.isNaN(h.low) ? "no finite numbers" : `from ${brief(h.low)} to ${brief(h.high)} ${h.metadata?.units ?? ""}`.trimEnd();
+  const text = colorsText(h, wanted);
   return <span class="colors"><canvas ref={canvas} width={64} height={1} role="img" aria-label={`Colours ${text}`} /> {text}</span>;
+}
+
+function colorsText(h: Heat, wanted: boolean | undefined): string {
+  if (Number.isNaN(h.low)) return "no finite numbers";
+  const log = isLog(h, wanted);
+  const range = `from ${brief(log ? h.lowest : h.low)} to ${brief(h.high)} ${h.metadata?.units ?? ""}`.trimEnd();
+  if (log) return `logarithmic ${range}` + (h.low <= 0 ? "; 0 and less are darkest" : "");
+  return range + (wanted ? "; not logarithmic, because no number is above 0" : "");
 }
 
 /** shownArrays says which arrays a heat map has. */
 export function shownArrays(h: Heat, width: string): string {
-  const group = h.group > 1 ? `; a cell is the largest of ${h.group} elements` : "";
+  const group = h.group > 1 ? `; a cell shows the largest of ${h.group} elements` : "";
   const few = h.thinned ? "; some are skipped, because the arrays are large: zoom in" : "";
   return `heat map: ${h.rows.toLocaleString("en")} arrays, at most one per ${width}${few}${group}`;
 }

@@ -1,4 +1,5 @@
-// The settings of an axis: logarithmic or not, and a range that is automatic or fixed.
+// The settings of an axis: logarithmic or not, and a range that is automatic or fixed. A heat map has only logarithmic
+// colours.
 
 import { useState } from "preact/hooks";
 import type { AxisOf } from "./lanes";
@@ -20,10 +21,12 @@ const round = (v: number) => String(Number(v.toPrecision(4)));
 export function AxisHeader({ axis, side, shown, onLog, onFixed }: Props) {
   const unit = axis.unit || "no unit";
   const scale = axis.fixed ? `${round(axis.fixed[0])} … ${round(axis.fixed[1])}` : "auto";
+  const heat = axis.traces.find((t) => t.heat);
   const numeric = axis.traces.some((t) => t.series?.kind === "number");
   return (
     <header data-axis={axis.key}>
       <b>{unit}{side && <small> {side}</small>}</b>
+      {heat && <button type="button" aria-pressed={!!heat.logColors} aria-label={`log colours of ${heat.pv}`} onClick={onLog}>log colours</button>}
       {numeric && (
         <span>
           <button type="button" aria-pressed={axis.log} aria-label={`log ${unit}`} onClick={onLog}>log</button>{" "}

@@ -16,8 +16,9 @@ interface CanvasProps {
   y: [number, number];
   /** The texts at the axes. */
   names: [(v: number) => string, (v: number) => string];
-  /** The x axis has marks at whole numbers only. */
+  /** The x axis, and the y axis, have marks at whole numbers only. */
   whole: boolean;
+  wholeY?: boolean;
   draw: (u: uPlot) => void;
   /** A number that changes when draw draws something else of the same data. */
   turn?: number;
@@ -30,7 +31,7 @@ export function Canvas(p: CanvasProps) {
     const axis = (i: number): uPlot.Axis => ({
       stroke: p.theme.axis, font: `${p.theme.font}px system-ui, sans-serif`, grid: { stroke: p.theme.grid, width: 1 }, ticks: { stroke: p.theme.grid, width: 1, size: 5 },
       space: (i ? 3 : 8) * p.theme.font, size: i ? 7 * p.theme.font : 3 * p.theme.font, values: (_, splits) => splits.map((v) => p.names[i](v)),
-      ...(i === 0 && p.whole && { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] }),
+      ...((i ? p.wholeY : p.whole) && { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] }),
     });
     const u = new uPlot({
       width: p.width, height: (p.height ?? 20) * p.theme.font, legend: { show: false }, cursor: { show: false },

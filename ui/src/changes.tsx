@@ -17,7 +17,7 @@ export function words(r: Reason, c: Change): string {
   switch (r.kind) {
     case "mean": return `mean ${round(r.before)} → ${round(r.after)}${units}`;
     case "spread":
-      if (r.after === 0) return "stands still";
+      if (r.after === 0) return "does not change any more";
       return `spread ${round(r.before)} → ${round(r.after)}${units}` + (r.before > 0 ? ` (× ${round(r.after / r.before)})` : "");
     case "rate": return r.after === 0 ? "no samples" : `samples ${rate(r.before)} → ${rate(r.after)}`;
     case "alarm": return `alarm ${round(r.before)} → ${round(r.after)} (1: MINOR all the time, 2: MAJOR, 4: INVALID)`;
@@ -93,9 +93,9 @@ export function ChangeList(p: Props) {
 function summary(a: Changes, w: Range): string {
   const n = (v: number) => v.toLocaleString("en");
   const length = duration(w.hi - w.lo);
-  let text = `${n(a.changed)} of ${n(a.compared)} PVs changed more in these ${length} than in the ${length} before, and than is normal for them.`;
-  if (a.changed > a.changes.length) text += ` The list has the first ${n(a.changes.length)}.`;
-  if (a.tooLate) text += ` The time was too short for ${n(a.tooLate)} PVs: choose fewer.`;
+  let text = `${n(a.changed)} of ${n(a.compared)} PVs behave differently in these ${length} than in the ${length} before, by more than is normal for them.`;
+  if (a.changed > a.changes.length) text += ` The list has the ${n(a.changes.length)} that changed most.`;
+  if (a.tooLate) text += ` ${n(a.tooLate)} PVs were not compared, because that takes too long: choose fewer PVs.`;
   if (a.failed) text += ` ${n(a.failed)} PVs could not be read: ${a.error}`;
   return text;
 }

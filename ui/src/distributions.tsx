@@ -124,7 +124,7 @@ function XY({ traces: [a, b], window: w, theme, width }: PlotProps & { traces: T
       {p.t.length > 0 && (
         <Canvas
           data={p} theme={theme} width={width} label={`${b.pv} over ${a.pv}: ${text}`} x={around(p.x)} y={around(p.y)} names={[format(a), format(b)]}
-          whole={a.series!.kind === "enum"}
+          whole={a.series!.kind === "enum"} wholeY={b.series!.kind === "enum"}
           draw={(u) => {
             u.ctx.fillStyle = theme.traces[0];
             u.ctx.globalAlpha = 0.6;

@@ -186,11 +186,13 @@ function drawEvents(c: Context, t: Trace, s: Series, theme: Theme) {
 function drawSeverity(c: Context, s: Series, i: number, theme: Theme) {
   const height = 4 * c.px;
   const y = c.box.top + c.box.height - (i + 1) * height;
-  for (let k = 0; k < s.rows; k++) {
-    if (!s.severity[k]) continue;
-    const left = c.x(s.x[k]);
-    const end = s.end ? s.end[k] : k + 1 < s.rows ? s.x[k + 1] : Math.max(s.x[k], Math.min(c.until, ms(s.now)));
-    c.ctx.fillStyle = theme.severity[Math.min(3, s.severity[k])];
-    c.ctx.fillRect(left, y, Math.max(c.px, c.x(end) - left), height - c.px);
+  for (const severity of [1, 2, 3]) { // the worst is on top where several share a pixel
+    c.ctx.fillStyle = theme.severity[severity];
+    for (let k = 0; k < s.rows; k++) {
+      if (Math.min(3, s.severity[k]) !== severity) continue;
+      const end = s.end ? s.end[k] : k + 1 < s.rows ? s.x[k + 1] : Math.max(s.x[k], Math.min(c.until, ms(s.now)));
+      const left = Math.floor(c.x(s.x[k])); // whole pixels: seams between bins would be paler
+      c.ctx.fillRect(left, y, Math.max(c.px, Math.ceil(c.x(end)) - left), height - c.px);
+    }
   }
 }

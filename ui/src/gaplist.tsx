@@ -16,7 +16,7 @@ const maxItems = 200;
 export const inView = (b: Break, r: Range) => b.hi >= r.lo && b.lo <= r.hi;
 
 const from = (b: Break, utc: boolean) => (Number.isFinite(b.lo) ? clock(b.lo, utc, 3) : "the beginning");
-const to = (b: Break, utc: boolean) => (b.gap && !b.gap.to ? "still open" : clock(b.hi, utc, 3));
+const to = (b: Break, utc: boolean) => (b.gap && !b.gap.to ? "not over yet" : clock(b.hi, utc, 3));
 const length = (b: Break) => (Number.isFinite(b.lo) && b.hi > b.lo ? duration(b.hi - b.lo) : "");
 
 export function GapList({ traces, range, utc, leftOut, onShow }: { traces: Trace[]; range: Range; utc: boolean; leftOut: string[]; onShow: (r: Range) => void }) {

@@ -35,7 +35,7 @@ const kinds: Record<string, string> = {
   searching: "no server answers",
   refused: "a server refuses the PV",
   access_denied: "read access denied",
-  removed: "in no group",
+  removed: "not in any group",
   stopped: "the archiver was stopped",
   not_captured: "not captured yet",
 };

@@ -99,7 +99,7 @@ export function GroupForm({ of }: { of?: { group: string; spec?: Record<string, 
           <Field id="namespace" label="Namespace" errors={errors}>{input("namespace", { disabled: !!of })}</Field>
           <Field id="archiver" label="Archiver" hint="varve standalone ignores it." errors={errors}>{input("archiver")}</Field>
           <Field id="provider" label="Protocol" errors={errors}>{select("provider", [["", "default of the archive"], ["CA", "Channel Access"], ["PVA", "pvAccess"]])}</Field>
-          <Field id="pvs" label="PVs" hint="One name per line, at most 1,000. Settings that PVs already have stay." errors={errors}>
+          <Field id="pvs" label="PVs" hint="One name per line, at most 1,000. PVs that are in the group already keep their own settings." errors={errors}>
             {(a) => <textarea rows={8} spellcheck={false} {...a} value={f.pvs} onInput={(e) => set({ pvs: (e.target as HTMLTextAreaElement).value })} />}
           </Field>
           <Field id="properties" label="Fields of the record" hint="Archived with the PV, such as DESC EGU." errors={errors}>{input("properties")}</Field>

@@ -34,6 +34,8 @@ export interface Heat extends Omit<Header, "base"> {
   /** The range of the finite cells, for the colours. It is NaN if there are none. */
   low: number;
   high: number;
+  /** The smallest finite cell above 0, where logarithmic colours begin. It is NaN if there is none. */
+  lowest: number;
 }
 
 /** decodeHeat decodes an answer. by is how much later the arrays are drawn, in ms. It returns undefined for a PV
@@ -47,12 +49,13 @@ export function decodeHeat(buf: ArrayBuffer, by: number): Heat | undefined {
   const max = cells("max");
   const heat: Heat = {
     ...h, base, offset, x: Float64Array.from(offset, (o) => ms(base + o) + by), length: new Uint32Array(buf, at("length"), h.rows),
-    max, min: h.group > 1 ? cells("min") : max, low: NaN, high: NaN,
+    max, min: h.group > 1 ? cells("min") : max, low: NaN, high: NaN, lowest: NaN,
   };
   for (const v of max) {
     if (!Number.isFinite(v)) continue;
     if (!(heat.low <= v)) heat.low = v;
     if (!(heat.high >= v)) heat.high = v;
+    if (v > 0 && !(heat.lowest <= v)) heat.lowest = v;
   }
   return heat;
 }
@@ -77,11 +80,42 @@ export function colorOf(part: number): number[] {
   return stops[i].map((c, k) => Math.round(c + (stops[i + 1][k] - c) * (at - i)));
 }
 
-const pictures = new WeakMap<Heat, HTMLCanvasElement>();
+/** isLog reports whether colours can be logarithmic, if that is wanted: a cell must be above 0. */
+export const isLog = (h: Heat, wanted: boolean | undefined) => !!wanted && !Number.isNaN(h.lowest);
+
+/** partOf returns the place of a value among the colours, from 0 to 1. With logarithmic colours, all values up to 0 are at 0. */
+export function partOf(h: Heat, v: number, log: boolean): number {
+  if (v === Infinity) return 1;
+  if (v === -Infinity || (log && v <= 0)) return 0;
+  const low = log ? h.lowest : h.low;
+  if (!(h.high > low)) return 0.5;
+  if (log) return (Math.log(v) - Math.log(low)) / (Math.log(h.high) - Math.log(low));
+  return v / (h.high - low) - low / (h.high - low);
+}
+
+/** Cell is a part of an array that has one colour. */
+export interface Cell {
+  /** Its first and its last element. The first element of an array is 0. */
+  first: number;
+  last: number;
+  min: number;
+  max: number;
+}
+
+/** cellAt returns the cell of an array at a place on the axis of elements, or undefined if the array has no such element. */
+export function cellAt(h: Heat, i: number, y: number): Cell | undefined {
+  const k = Math.floor(y / h.group);
+  if (!(k >= 0 && k * h.group < h.length[i])) return undefined;
+  const at = i * h.cells + k;
+  return { first: k * h.group, last: Math.min((k + 1) * h.group, h.length[i]) - 1, min: h.min[at], max: h.max[at] };
+}
+
+// The pictures with linear and with logarithmic colours.
+const pictures = [new WeakMap<Heat, HTMLCanvasElement>(), new WeakMap<Heat, HTMLCanvasElement>()];
 
 /** picture returns the cells as pixels: a column for each array, with its first element at the bottom. */
-function picture(h: Heat): HTMLCanvasElement {
-  const old = pictures.get(h);
+function picture(h: Heat, log: boolean): HTMLCanvasElement {
+  const old = pictures[Number(log)].get(h);
   if (old) return old;
   const canvas = document.createElement("canvas");
   canvas.width = h.rows;
@@ -92,19 +126,18 @@ function picture(h: Heat): HTMLCanvasElement {
     for (let k = 0; k < h.cells; k++) {
       const v = h.max[i * h.cells + k];
       if (Number.isNaN(v)) continue; // no colour: the cell has no number
-      const part = h.high > h.low ? v / (h.high - h.low) - h.low / (h.high - h.low) : 0.5;
-      image.data.set([...colorOf(v === Infinity ? 1 : v === -Infinity ? 0 : part), 255], 4 * ((h.cells - 1 - k) * h.rows + i));
+      image.data.set([...colorOf(partOf(h, v, log)), 255], 4 * ((h.cells - 1 - k) * h.rows + i));
     }
   }
   ctx.putImageData(image, 0, 0);
-  pictures.set(h, canvas);
+  pictures[Number(log)].set(h, canvas);
   return canvas;
 }
 
 /** drawHeat draws the heat map of a trace, and a line at the array that the slider shows. */
 export function drawHeat(c: Context, t: Trace, h: Heat, theme: Theme) {
   const { ctx, box } = c;
-  const image = picture(h);
+  const image = picture(h, isLog(h, t.logColors));
   const bottom = c.y(0);
   const top = c.y(h.cells * h.group);
   ctx.imageSmoothingEnabled = false;

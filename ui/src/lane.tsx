@@ -25,7 +25,9 @@ export interface LaneProps {
   onZoom: (r: Range) => void;
   onSelect: (r: Range) => void;
   onPan: (r: Range, done: boolean) => void;
-  onCursor: (t: number | undefined, x: number, y: number, pv: string | undefined) => void;
+  /** onCursor is called with the time at the pointer, its place in the window, and the trace and the value of the first
+   * axis below it. These two are undefined while the pointer is over another lane. */
+  onCursor: (t: number | undefined, x: number, y: number, pv: string | undefined, value: number | undefined) => void;
 }
 
 // Times on the axis have 24 hours, and dates are as in ISO 8601. A row says from which step on it
@@ -70,7 +72,8 @@ export function extent(a: AxisOf | undefined, range: Range): [number, number] {
   if (a?.log) return lo > hi ? [1, 10] : [lo > 0 ? lo / 1.2 : 1e-3, hi > 0 ? Math.max(hi, 1e-3) * 1.2 : 1];
   if (lo > hi) return [0, 1];
   const margin = hi > lo ? (hi - lo) * 0.08 : Math.abs(hi) * 0.1 || 1;
-  return [lo - margin, hi + margin];
+  const states = a?.traces.some((t) => t.series?.kind === "enum"); // their labels are above the line of the highest one
+  return [lo - margin, hi + (states ? 0.35 * (hi - lo) : margin)];
 }
 
 const labelsOf = (p: LaneProps) => p.lane.traces.find((t) => t.series?.kind === "enum")?.series?.metadata?.labels;
@@ -87,6 +90,7 @@ function axes(get: () => LaneProps): uPlot.Axis[] {
     { ...common, size: p.last ? 18 + 2 * p.theme.font : 8, space: 7 * p.theme.font, values: p.last ? times : (_, splits) => splits.map(() => "") },
     {
       ...common, scale: "y", size: axisSize(p), space: 3 * p.theme.font,
+      ...(p.lane.traces.some((t) => t.heat) && { incrs: wholeNumbers }),
       splits: labelsOf(p) && ((_u, _i, lo, hi) => labelsOf(get())!.map((_, i) => i).filter((i) => i >= lo && i <= hi)),
       values: (_, splits) => {
         const labels = labelsOf(get());
@@ -103,6 +107,9 @@ function axes(get: () => LaneProps): uPlot.Axis[] {
   }
   return list;
 }
+
+/** wholeNumbers are steps between the marks of an axis of elements. */
+const wholeNumbers = Array.from({ length: 7 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
 
 const short = (text: string) => (text.length > 11 ? text.slice(0, 10) + "…" : text);
 const format = (v: number) => {
@@ -141,11 +148,11 @@ function options(get: () => LaneProps): uPlot.Options {
       setCursor: [
         (u) => {
           const { left, top } = u.cursor;
-          if (left === undefined || left < 0) return get().onCursor(undefined, 0, 0, undefined);
+          if (left === undefined || left < 0) return get().onCursor(undefined, 0, 0, undefined, undefined);
           const box = u.over.getBoundingClientRect();
           const inside = u.cursor.event !== null && u.cursor.event !== undefined && u.over.matches(":hover");
           const at = Math.floor(((top ?? 0) / box.height) * get().lane.traces.length);
-          get().onCursor(u.posToVal(left, "x"), box.left + left, box.top + (top ?? 0), inside ? get().lane.traces[at]?.pv : undefined);
+          get().onCursor(u.posToVal(left, "x"), box.left + left, box.top + (top ?? 0), inside ? get().lane.traces[at]?.pv : undefined, inside ? u.posToVal(top ?? 0, "y") : undefined);
         },
       ],
     },

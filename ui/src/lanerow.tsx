@@ -2,7 +2,7 @@
 
 import type { PVData } from "./data";
 import { Lane, type LaneProps } from "./lane";
-import { move, without, type AxisOf, type LaneOf } from "./lanes";
+import { colorsKey, move, without, type AxisOf, type LaneOf } from "./lanes";
 import type { Trace } from "./paint";
 import { maxPVs, type State } from "./state";
 import type { Change } from "./url";
@@ -15,6 +15,8 @@ interface Props extends LaneProps {
   state: State;
   data: Map<string, PVData>;
   cursor: number | undefined;
+  /** Where the pointer is on the first axis, if it is over this lane. */
+  pointer: number | undefined;
   change: Change;
   say: (text: string) => void;
 }
@@ -37,6 +39,8 @@ export function LaneRow(p: Props) {
   };
   const toggle = (list: string[], key: string) => (list.includes(key) ? list.filter((k) => k !== key) : [...list, key]);
   const log = (a: AxisOf) => {
+    const heat = a.traces.find((t) => t.heat);
+    if (heat) return change({ log: toggle(state.log, colorsKey(heat.pv)) });
     const below = !a.log && a.fixed !== undefined && a.fixed[0] <= 0;
     if (below) say("A logarithmic axis has only numbers above 0, so its fixed range was removed.");
     change({ log: toggle(state.log, a.key), ...(below && { fixed: withoutRange(state.fixed, a.key) }) });
@@ -52,7 +56,7 @@ export function LaneRow(p: Props) {
     <div class="lane" data-drop={placeOf(lane)}>
       <Lane {...p} />
       <Values
-        lane={lane} data={p.data} range={p.range} cursor={p.cursor} utc={p.utc} height={p.height}
+        lane={lane} data={p.data} range={p.range} cursor={p.cursor} pointer={p.pointer} utc={p.utc} height={p.height}
         onLog={log} onFixed={(a, range) => change({ fixed: range ? { ...state.fixed, [a.key]: range } : withoutRange(state.fixed, a.key) })}
         onRemove={(pv) => change(without(state, pv))} onDrop={drop}
         menu={(t) => <TraceMenu trace={t} lanes={lanes} onMove={moveTo} onShift={shift} onLimits={(t) => change({ limits: toggle(state.limits, t.pv) })} />}

@@ -8,6 +8,9 @@
 import type { Trace } from "./paint";
 import { nextLane, type State } from "./state";
 
+/** colorsKey is the key of the colours of a heat map among those of logarithmic axes. */
+export const colorsKey = (pv: string) => `colours:${pv}`;
+
 /** maxAxes is how many axes a lane has. */
 export const maxAxes = 2;
 
@@ -54,7 +57,7 @@ export function group(traces: Trace[], state: Pick<State, "lanes" | "log" | "fix
     lane.traces.push(t);
     const key = number ? `${number}:${unit}` : unit;
     let axis = lane.axes.find((a) => a.unit === unit);
-    if (!axis) lane.axes.push((axis = { key, unit, log: state.log.includes(key), fixed: state.fixed[key], traces: [] }));
+    if (!axis) lane.axes.push((axis = { key, unit, log: isNumber(t) && state.log.includes(key), fixed: isNumber(t) ? state.fixed[key] : undefined, traces: [] }));
     axis.traces.push(t);
     t.axis = lane.axes.indexOf(axis);
   }
@@ -68,15 +71,15 @@ export type Move = { refused: string } | Pick<State, "lanes" | "log" | "fixed">;
 
 /** move moves a trace to another lane, or to one of its own. It says why that cannot be. */
 export function move(state: State, lanes: LaneOf[], t: Trace, to: LaneOf | undefined): Move {
-  if (!isNumber(t)) return { refused: `${t.pv} has a plot of its own, because its values are no numbers.` };
+  if (!isNumber(t)) return { refused: `${t.pv} needs a plot of its own, because its values are not numbers.` };
   const out = { lanes: { ...state.lanes }, log: [...state.log], fixed: { ...state.fixed } };
   const unit = unitOf(t);
   if (!to) out.lanes[t.pv] = nextLane(out.lanes);
   else if (to.traces.includes(t)) return out;
-  else if (!to.traces.every(isNumber)) return { refused: `${nameOf(to)} has a plot of its own, because its values are no numbers.` };
+  else if (!to.traces.every(isNumber)) return { refused: `${nameOf(to)} needs a plot of its own, because its values are not numbers.` };
   else if (!to.number && to.id === unit) delete out.lanes[t.pv];
   else if (to.axes.length === maxAxes && !to.axes.some((a) => a.unit === unit)) {
-    return { refused: `A plot has at most two axes. That of ${nameOf(to)} has ${to.axes.map((a) => a.unit || "no unit").join(" and ")}, and ${t.pv} has ${unit || "no unit"}.` };
+    return { refused: `A plot has at most two axes. The plot of ${nameOf(to)} has both already: ${to.axes.map((a) => a.unit || "no unit").join(" and ")}. The unit of ${t.pv} is another one: ${unit || "no unit"}.` };
   } else out.lanes[t.pv] = to.number || renumber(out, to);
   const from = lanes.find((l) => l.traces.includes(t));
   if (from?.axes[t.axis ?? 0]?.traces.length === 1) forget(out, from.axes[t.axis ?? 0].key);
@@ -107,6 +110,6 @@ export function without(state: State, pv: string): Partial<State> {
   const lanes = { ...state.lanes };
   delete lanes[pv];
   return {
-    pvs: state.pvs.filter((p) => p !== pv), lanes, limits: state.limits.filter((p) => p !== pv),
+    pvs: state.pvs.filter((p) => p !== pv), lanes, limits: state.limits.filter((p) => p !== pv), log: state.log.filter((k) => k !== colorsKey(pv)),
   };
 }

@@ -26,6 +26,8 @@ export interface Trace {
   /** The arrays of a PV that has arrays of numbers, and the time of the one that is shown alone, in ms. */
   heat?: Heat;
   at?: number;
+  /** The colours of the heat map are logarithmic. */
+  logColors?: boolean;
   breaks: Break[];
 }
 

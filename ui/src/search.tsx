@@ -66,7 +66,7 @@ export function Search({ plotted, onAdd }: { plotted: string[]; onAdd: (pv: stri
     } else return;
     e.preventDefault();
   };
-  const none = described ? "No PV has such a name or description." : "No PV has such a name.";
+  const none = described ? "No name and no description matches." : "No name matches.";
   const message = error || (found && names.length === 0 ? none : found?.similar && similar.length > 0 ? `${none} Similar names:` : "");
   return (
     <div class="search" data-state={!text.trim() ? "empty" : error ? "error" : found ? "found" : "searching"}>
@@ -92,9 +92,9 @@ export function Search({ plotted, onAdd }: { plotted: string[]; onAdd: (pv: stri
               </li>
             ))}
           </ul>
-          {found?.next && <p>These are the first {similar.length} names. Type more of the name.</p>}
-          {described?.next && <p>More than {described.names.length} descriptions have these words. Type more of them.</p>}
-          {described?.incomplete && <p>Descriptions of some PVs are missing: {described.incomplete}</p>}
+          {found?.next && <p>Only the first {similar.length} names are shown. Type more of the name.</p>}
+          {described?.next && <p>Only the first {described.names.length} PVs with these words in their description are shown. Type more words.</p>}
+          {described?.incomplete && <p>Some descriptions were not searched: {described.incomplete}</p>}
         </div>
       )}
     </div>

@@ -38,7 +38,7 @@ export function Selection({ traces, window, utc, changes, show, theme, width, on
       {traces.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Statistics of the selection">
           <table>
-            <thead><tr>{["PV", "Min", "Mean", "Std", "Max", "Samples", "Covered", "In alarm", "From"].map((h) => <th key={h}>{h}</th>)}</tr></thead>
+            <thead><tr>{["PV", "Min", "Mean", "Std. dev.", "Max", "Samples", "Covered", "In alarm", "Computed from"].map((h) => <th key={h}>{h}</th>)}</tr></thead>
             <tbody>{traces.map((t) => <Row key={t.pv} trace={t} found={found.get(t.pv)} />)}</tbody>
           </table>
         </div>

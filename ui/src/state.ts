@@ -4,7 +4,7 @@
 //
 // pv is a trace: a PV, or a PV and how much later than its own time it is drawn. lane is the number of
 // the lane of a trace that is not in the lane of its unit. log and y are for axes: their keys are the
-// unit and, in a lane with a number, that number before it.
+// unit and, in a lane with a number, that number before it. For the colours of a heat map, log is colours:PV.
 //
 // from and to are "now", times before now such as -15m, or ISO 8601 in UTC. Everything that the
 // plot shows follows from the URL, so a link shows the same plot.
@@ -17,7 +17,7 @@ export interface State {
   utc: boolean;
   /** Numbers of the lanes of traces that are not in the lane of their unit. */
   lanes: Record<string, number>;
-  /** Keys of the logarithmic axes. */
+  /** Keys of the logarithmic axes and colours. */
   log: string[];
   /** Ranges of the axes with a fixed range, by key. */
   fixed: Record<string, [number, number]>;

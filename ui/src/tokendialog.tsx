@@ -35,7 +35,7 @@ function Dialog({ why }: { why: string }) {
           onInput={(e) => { setText(e.currentTarget.value); setError(""); }}
         /></label>
         {error && <p id="token-error" role="alert" class="severity-2">{error}</p>}
-        <p id="token-hint" class="dim">The administrators of the archive give tokens. This tab keeps the token until you close it.</p>
+        <p id="token-hint" class="dim">Ask the administrators of the archive for a token. This tab keeps the token until you close it.</p>
         <p class="buttons">
           <button type="submit">Use the token</button>
           <button type="button" onClick={decline}>Cancel</button>

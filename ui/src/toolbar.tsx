@@ -82,7 +82,7 @@ function TimeField({ label, text, at, other, state, now, onState }: FieldProps) 
   const apply = () => {
     if (edited === undefined) return;
     const t = read(edited, state.utc, now);
-    if (t === undefined) return setError("Write 2026-01-31 12:00, -2h or now.");
+    if (t === undefined) return setError("Write a time such as 2026-01-31 12:00, -2h or now.");
     if (!resolve(other(t), now)) return setError("The range must begin before it ends.");
     setError("");
     setEdited(undefined);

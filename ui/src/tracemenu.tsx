@@ -47,7 +47,7 @@ function Places({ trace, lanes, onMove, then }: Props & { then: Then }) {
       {own && own.traces.length > 1 && <button type="button" onClick={then(() => onMove(trace, undefined))}>Plot alone</button>}
       {others.map((l) => <button type="button" key={l.id} onClick={then(() => onMove(trace, l))}>Plot with {nameOf(l)} <small>{l.axes.map((a) => a.unit || "no unit").join(", ")}</small></button>)}
       {own?.number !== 0 && !others.some((l) => l.id === unitOf(trace)) && (
-        <button type="button" onClick={then(() => onMove(trace, { id: unitOf(trace), number: 0, axes: [], traces: [] }))}>Plot by its unit</button>
+        <button type="button" onClick={then(() => onMove(trace, { id: unitOf(trace), number: 0, axes: [], traces: [] }))}>Plot with PVs of the same unit</button>
       )}
     </>
   );

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { AxisHeader } from "./axis";
-import { Colors, describe, shownArrays } from "./arrays";
+import { Colors, describe, describeCell, shownArrays } from "./arrays";
 import type { PVData } from "./data";
 import { dragTrace } from "./dragtrace";
 import type { Break } from "./gaps";
@@ -21,6 +21,7 @@ interface Props {
   data: Map<string, PVData>;
   range: Range;
   cursor: number | undefined;
+  pointer: number | undefined;
   utc: boolean;
   height: number;
   onLog: (axis: AxisOf) => void;
@@ -57,7 +58,7 @@ export function valueAt(s: Series, breaks: Break[], t: number): { text: string; 
   if (s.kind === "text") return { text: s.texts?.[i] ?? "", detail: `${s.count![i]} samples`, severity };
   const [lo, hi] = [brief(s.min![i], s), brief(s.max![i], s)];
   const text = s.kind === "number" ? number(s.mean![i], s) : s.kind === "enum" ? number(s.last![i], s) : "(array)";
-  return { text, detail: s.count![i] === 0 ? "held, no sample" : `${lo} … ${hi}, ${s.count![i]} samples`, severity };
+  return { text, detail: s.count![i] === 0 ? "no new sample" : `${lo} … ${hi}, ${s.count![i]} samples`, severity };
 }
 
 export function shown(s: Series, st: Statistics): string {
@@ -87,10 +88,11 @@ function Row({ trace, d, p }: { trace: Trace; d: PVData | undefined; p: Props })
   const at = p.cursor ?? (s ? Math.min(p.range.hi - 1e-3, ms(s.now)) : 0);
   const h = trace.heat;
   const v = s && valueAt(s, trace.breaks, at);
-  if (h && v?.text === "(array)" && arrayAt(h, at) >= 0) v.text = describe(h, arrayAt(h, at));
+  const array = h && v?.text === "(array)" ? arrayAt(h, at) : -1;
+  if (v && array >= 0) Object.assign(v, { text: describe(h!, array), detail: "" });
   const st = s && statistics(s, trace.breaks, p.range.lo, p.range.hi);
   const i = s ? indexAt(s.x, at) : -1;
-  const when = s && i >= 0 && s.mode === "samples" ? exact(timeOf(s, i), p.utc) : "";
+  const when = array >= 0 ? exact(h!.base + h!.offset[array], p.utc) : s && i >= 0 && s.mode === "samples" ? exact(timeOf(s, i), p.utc) : "";
   return (
     <div class="value" data-pv={trace.pv} data-mode={s?.mode} data-rows={s?.rows} data-error={d?.error}>
       <span class="handle" title={s?.metadata?.description || trace.pv} onPointerDown={(e) => dragTrace(e, trace.pv, (place) => p.onDrop(trace, place))}>
@@ -107,15 +109,16 @@ function Row({ trace, d, p }: { trace: Trace; d: PVData | undefined; p: Props })
           {(v.detail || when) && <small class="detail" title={when && `Sample of ${when}`}>{v.detail || when}</small>}
         </>
       )}
+      {h && h.rows > 0 && <small class="element">{array >= 0 && p.pointer !== undefined ? describeCell(h, array, p.pointer) : "Point at an element to see its value."}</small>}
       {s && st && (
         <small class="stats">
           {s.kind === "number" && Number.isFinite(st.min) && <>min {brief(st.min, s)} · mean {brief(st.mean, s)} · max {brief(st.max, s)}<br /></>}
           <span class="shown">{st.rows === 0 && s.rows === 0 ? "no data in this range" : shown(s, st)}</span>
           {trace.limits && <><br /><span class="limits">{limitsText(trace.limits, at)}</span></>}
-          {h && <><br /><Colors heat={h} /><br /><span class="arrays">{shownArrays(h, duration(h.width * 1e3))}</span></>}
+          {h && <><br /><Colors heat={h} log={trace.logColors} /><br /><span class="arrays">{shownArrays(h, duration(h.width * 1e3))}</span></>}
           {h?.leftOutFrom && <><br /><em>Arrays from {clock(Date.parse(h.leftOutFrom), p.utc)} on are not shown: reading them takes too long. Zoom in.</em></>}
           {s.kind === "other" && !h && <><br />Values of this type are not drawn, only their times.</>}
-          {s.completeUntil && <><br /><em>Later samples than {clock(Date.parse(s.completeUntil), p.utc)} may be missing: an engine does not answer.</em></>}
+          {s.completeUntil && <><br /><em>Samples after {clock(Date.parse(s.completeUntil), p.utc)} may be missing: an engine does not answer.</em></>}
           {!!s.lost && <><br /><em>{s.lost} samples are left out, because their blocks are damaged.</em></>}
         </small>
       )}

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
-	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/serve/request"
 	"varve.dev/varve/engine/serve/value"
 )
@@ -14,21 +12,12 @@ import (
 // byPattern answers the names that match a glob. As in the Cassandra PV Archiver, case does not
 // matter.
 func (h *Handler) byPattern(w http.ResponseWriter, r *http.Request) {
-	match, err := foldedGlob(r.PathValue("pattern"))
+	match, err := request.GlobFold(r.PathValue("pattern"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	h.names(w, r, match)
-}
-
-func foldedGlob(pattern string) (request.Matcher, error) {
-	if !request.IsGlob(pattern) {
-		name := pvname.Canonical(pattern)
-		return func(pv string) bool { return strings.EqualFold(pv, name) }, nil
-	}
-	match, err := request.Globs(strings.ToLower(pattern))
-	return func(pv string) bool { return match(strings.ToLower(pv)) }, err
 }
 
 // byRegexp answers the names that match a regular expression.

@@ -98,7 +98,7 @@ func channelCalls() []call {
 		Call: openapi.Call{
 			Path: "/api/v1/names", ID: "names", Summary: "Names of PVs that the archive knows",
 			Description: "With description, the answer has only PVs that are captured. New PVs and changed descriptions appear within five minutes.",
-			Parameters: []openapi.Parameter{glob, near, after, {
+			Parameters: []openapi.Parameter{glob, ignoreCase(), near, after, {
 				Name: "description", Description: "Only PVs whose description (the property DESC) contains all of these words, in upper or lower case. Not with near.", Example: "beam current",
 			}, {Name: "near", Description: "Answer the names most similar to this one. Not with pv and after.", Example: "sr:i"}},
 			Answers: openapi.Answers(openapi.Ref("Names"), nil, http.StatusServiceUnavailable),

@@ -94,6 +94,22 @@ func matcher(q *openapi.Query) (request.Matcher, error) {
 	return request.Globs(q.Get("pv"))
 }
 
+// foldable is matcher for a call that has the parameter ignoreCase.
+func foldable(q *openapi.Query) (request.Matcher, error) {
+	if q.Get("pv") == "" || q.Get("ignoreCase") != "true" {
+		return matcher(q)
+	}
+	return request.GlobFold(q.Get("pv"))
+}
+
+// ignoreCase describes the parameter ignoreCase.
+func ignoreCase() openapi.Parameter {
+	return openapi.Parameter{
+		Name: "ignoreCase", Kind: openapi.Choice, Choices: []string{"false", "true"}, Default: "false",
+		Description: "Whether pv also matches names that differ only in upper and lower case.",
+	}
+}
+
 // passesFilter reports whether a value passes a filter. Every value passes an empty filter.
 func passesFilter(filter, v string) bool { return filter == "" || filter == v }
 

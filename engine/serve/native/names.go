@@ -25,7 +25,7 @@ const (
 func (h *Handler) names(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
 	limit := q.Int("limit")
 	near := q.Get("near")
-	match, err := matcher(q)
+	match, err := foldable(q)
 	switch {
 	case err != nil || near == "":
 	case q.Has("description"):

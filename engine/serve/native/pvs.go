@@ -136,9 +136,9 @@ func (h *Handler) readTable(ctx context.Context, passes func(s *capture.Status) 
 	return t
 }
 
-// tableFilter returns the filter for the parameters pv, state, group, engine, cause and only.
+// tableFilter returns the filter for the parameters pv, ignoreCase, state, group, engine, cause and only.
 func tableFilter(q *openapi.Query) (func(s *capture.Status) bool, error) {
-	match, err := matcher(q)
+	match, err := foldable(q)
 	state, group, engine, cause, only := q.Get("state"), q.Get("group"), q.Get("engine"), strings.ToLower(q.Get("cause")), selections[q.Get("only")]
 	return func(s *capture.Status) bool {
 		return match(s.PV) && passesFilter(state, s.State.String()) && passesFilter(group, s.Group) && passesFilter(engine, s.Engine) &&
@@ -166,6 +166,7 @@ func pvCall() call {
 			"one that begins after a name does not.",
 		Parameters: []openapi.Parameter{
 			{Name: "pv", Description: "A pattern of names, with * and ?.", Example: "SR01-VA:*"},
+			ignoreCase(),
 			{Name: "state", Kind: openapi.Choice, Choices: states(), Description: "Only PVs in this state."},
 			{Name: "group", Description: "Only PVs of this group.", Example: "lab/vacuum"},
 			{Name: "engine", Description: "Only PVs that this engine captures. Only retrieval pods know the engines.", Example: "main-engine-0"},

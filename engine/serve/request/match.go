@@ -6,6 +6,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"varve.dev/varve/engine/pvname"
 )
@@ -64,6 +65,23 @@ func Globs(patterns ...string) (Matcher, error) {
 	}, nil
 }
 
+// GlobFold matches names with the wildcards * and ?, in upper or lower case. A pattern without wildcards is a name, as
+// in Glob. It refuses a pattern that would take too long.
+func GlobFold(pattern string) (Matcher, error) {
+	if !IsGlob(pattern) {
+		name := pvname.Canonical(pattern)
+		return func(pv string) bool { return strings.EqualFold(pv, name) }, nil
+	}
+	if err := checkGlobs([]string{pattern}); err != nil {
+		return nil, err
+	}
+	folded := strings.ToLower(pattern)
+	if strings.IndexFunc(folded, func(c rune) bool { return c >= utf8.RuneSelf }) >= 0 {
+		return func(pv string) bool { return glob(folded, strings.ToLower(pv)) }, nil
+	}
+	return func(pv string) bool { return globBy(folded, pv, lower) }, nil // without a copy of each name
+}
+
 // checkGlobs returns an error if patterns of the parameter pv are too long or too many.
 func checkGlobs(patterns []string) error {
 	globs := 0
@@ -84,13 +102,18 @@ func checkGlobs(patterns []string) error {
 // glob takes time proportional to the product of the lengths, because it goes back only to the
 // last *.
 func glob(pattern, name string) bool {
+	return globBy(pattern, name, func(c byte) byte { return c })
+}
+
+// globBy is glob with a function that changes each byte of the name.
+func globBy(pattern, name string, change func(c byte) byte) bool {
 	p, n, star, mark := 0, 0, -1, 0
 	for n < len(name) {
 		switch {
 		case p < len(pattern) && pattern[p] == '*':
 			star, mark = p, n
 			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == change(name[n])):
 			p++
 			n++
 		case star >= 0:
@@ -101,6 +124,14 @@ func glob(pattern, name string) bool {
 		}
 	}
 	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// lower returns a letter of ASCII in lower case.
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }
 
 // Regexp matches whole names, in the syntax of RE2. It refuses expressions that would take too

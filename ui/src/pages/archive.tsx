@@ -70,11 +70,17 @@ export default function Archive({ look }: { look: Look }) {
           </p>
           <section aria-label="Problems"><Problems list={a.problems} none="No problems are known." /></section>
           <Summary a={a} />
-          <Engines a={a} utc={utc} />
-          <Moves a={a} utc={utc} />
-          <Shards a={a} />
-          <StorageOf a={a} />
-          <ForecastOf a={a} />
+          <div class="halves">
+            <div>
+              <Engines a={a} utc={utc} />
+              <Moves a={a} utc={utc} />
+              <Shards a={a} />
+            </div>
+            <div>
+              <StorageOf a={a} />
+              <ForecastOf a={a} />
+            </div>
+          </div>
         </>
       )}
       <section aria-labelledby="losses">
@@ -141,7 +147,7 @@ function EngineRow({ e, utc }: { e: Engine; utc: boolean }) {
       <td class="n">{f.shards}<br /><small>seals {f.sealing}</small></td>
       <td class="n">{bytes(f.memoryBytes)}</td>
       <td class="n">{count(f.pending)}<br /><small>samples</small></td>
-      <td>{f.unsealed ? <>{duration(f.unsealed.oldestSeconds * 1e3)}<br /><small>kept for {duration(f.unsealed.keptSeconds * 1e3)}</small></> : <span class="dim">kept until sealed, or not known</span>}</td>
+      <td>{f.unsealed ? <>{duration(f.unsealed.oldestSeconds * 1e3)}<br /><small>kept for {duration(f.unsealed.keptSeconds * 1e3)}</small></> : <span class="dim">no time limit, or not known</span>}</td>
       <td title={f.clock.because}>{f.clock.state === "wrong" ? <strong class="severity-2">wrong by {duration(Math.abs(f.clock.offsetSeconds ?? 0) * 1e3)}</strong> : clocks[f.clock.state]}</td>
       <td>{e.started ? clock(Date.parse(e.started), utc) : "not known"}<br /><small>{e.version}</small></td>
     </tr>
@@ -251,7 +257,7 @@ function ForecastOf({ a }: { a: State }) {
             <small> Measured on {plural(f.measuredPVs, "PV")}; rollups are not counted.</small>
           </p>
           <table>
-            <thead><tr><th>Tier</th><th class="n">Samples</th><th class="n">Bytes per sample</th><th class="n">Per day</th><th class="n">Now</th><th class="n">When full</th></tr></thead>
+            <thead><tr><th>Tier</th><th class="n">Samples</th><th class="n">Bytes per sample</th><th class="n">Per day</th><th class="n">Now</th><th class="n">Settles at</th></tr></thead>
             <tbody>{f.tiers.map((t) => (
               <tr key={t.tier}>
                 <td>{tierName(t.tier)}</td><td class="n">{rate(t.samplesPerSecond)}</td><td class="n">{t.bytesPerSample.toPrecision(2)}</td><td class="n">{bytes(t.bytesPerDay)}</td>
@@ -268,8 +274,8 @@ function ForecastOf({ a }: { a: State }) {
 function LossTable({ l, utc }: { l: Losses; utc: boolean }) {
   return (
     <>
-      {!l.complete && <p class="missing">The losses are the least that there are: marks of {count(l.read)} of {plural(l.pvs, "PV")} were read. {l.incomplete}</p>}
-      {l.causes.length === 0 ? <p class="fine">{l.complete && <span aria-hidden="true">✔ </span>}No losses are marked for {plural(l.read, "PV")}.</p> : (
+      {!l.complete && <p class="missing">There may be more losses: the page knows those of {count(l.read)} of {plural(l.pvs, "PV")}. {l.incomplete}</p>}
+      {l.causes.length === 0 ? <p class="fine">{l.complete && <span aria-hidden="true">✔ </span>}No losses are recorded for {plural(l.read, "PV")}.</p> : (
         <div class="scroll" tabIndex={0} role="region" aria-labelledby="losses">
           <table>
             <thead><tr><th>Cause</th><th class="n">Samples</th><th class="n">Marks</th><th class="n">PVs</th><th>First and last</th><th>Most affected</th></tr></thead>

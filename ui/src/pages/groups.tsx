@@ -133,7 +133,7 @@ function Channels({ g }: { g: Detail }) {
           {c.worst && (
             <div class="scroll" tabIndex={0} role="region" aria-label="PVs with problems">
               <table>
-                <caption>PVs with problems, the oldest first{c.worst.length === 20 && " (at most 20)"}</caption>
+                <caption>PVs with problems, the oldest problem first{c.worst.length === 20 && " (at most 20)"}</caption>
                 <thead><tr><th>PV</th><th>State</th><th>Since</th><th>Cause</th></tr></thead>
                 <tbody>{c.worst.map((w) => (
                   <tr key={w.pv}><td><PV name={w.pv} /></td><td>{w.state}</td><td>{w.since ? clock(Date.parse(w.since), false) : "not known"}</td><td class="wide">{w.text || w.cause}</td></tr>

@@ -103,7 +103,7 @@ export default function PV({ look }: { look: Look }) {
               {ranges.map(([name, f]) => <a key={f} href={href("pv", { pv, from: f })} onClick={follow} aria-current={f === from && to === "now" ? "true" : undefined}>{name}</a>)}
             </nav>
             <TimeLine list={list} range={range} />
-            {list.length === 0 && <p class="dim">There are none in this range.</p>}
+            {list.length === 0 && <p class="dim">There are no gaps and no losses in this range.</p>}
             <GapList traces={traces} range={range} utc={false} leftOut={leftOut} onShow={plot} />
           </section>
           <StorageOf storage={a.storage!} />

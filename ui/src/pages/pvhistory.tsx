@@ -25,7 +25,7 @@ export function HistoryTable({ history: h }: { history: History }) {
   return (
     <section aria-labelledby="history">
       <h2 id="history">Metadata over time</h2>
-      {h.history.length === 0 ? <p class="dim">The archive has none in this range.</p> : (
+      {h.history.length === 0 ? <p class="dim">The archive has no metadata in this range.</p> : (
         <div class="wide" tabIndex={0} role="region" aria-label="Metadata over time">
           <table>
             <thead><tr><th scope="col">Since</th><th scope="col">Type</th><th scope="col">IOC</th><th scope="col">Unit</th><th scope="col">Precision</th><th scope="col">Limits</th><th scope="col">States</th><th scope="col">Properties</th></tr></thead>

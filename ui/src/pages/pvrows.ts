@@ -43,6 +43,7 @@ export function filterOf(q: URLSearchParams): string {
     const v = q.get(key)?.trim();
     if (v) out.set(key, key === "pv" && !/[*?]/.test(v) ? `*${v}*` : v);
   }
+  if (out.has("pv")) out.set("ignoreCase", "true");
   return out.toString();
 }
 

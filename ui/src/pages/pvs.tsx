@@ -40,7 +40,7 @@ function Summary({ rows }: { rows: ReturnType<typeof useRows> }) {
   return (
     <p class="dim" role="status" data-matched={c.matched}>
       {c.matched === 0 && c.total > 0 ? "No captured PV passes the filters." : of}
-      {c.reachable < c.matched && `. The table has the first ${n(c.reachable)} in this order: filter, reverse the order, or sort by name.`}
+      {c.reachable < c.matched && `. Only the first ${n(c.reachable)} can be shown in this order. To see others, filter, reverse the order, or sort by name.`}
     </p>
   );
 }

@@ -14,7 +14,7 @@ export function StorageOf({ storage: s }: { storage: Storage }) {
   return (
     <section aria-labelledby="storage">
       <h2 id="storage">Storage</h2>
-      {s.missing && <p class="missing">The sizes are too small: {s.missing}.</p>}
+      {s.missing && <p class="missing">The real sizes are larger: {s.missing}.</p>}
       {s.parts.length === 0 ? !s.missing && <p class="dim">The store has no blocks of the PV yet. Samples are put into blocks every 15 minutes by default.</p> : (
         <table>
           <caption>Size in all replicas{s.estimated && ", estimated"}</caption>
