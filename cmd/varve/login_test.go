@@ -51,14 +51,14 @@ func TestLoginStoresOnlyATokenThatTheArchiveAccepts(t *testing.T) {
 	if err := os.WriteFile(file, []byte("varve_old\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := login(t, "varve_wrong\n", "--url", srv.URL, "--token-file", file)
-	if err == nil || !strings.Contains(err.Error(), "the token is not stored") || !strings.Contains(err.Error(), "get a token from the administrators") {
+	if _, err := login(t, "varve_wrong\n", "--url", srv.URL, "--token-file", file); err == nil || !strings.Contains(err.Error(), "the token is not stored") || !strings.Contains(err.Error(), "get a token from the administrators") {
 		t.Errorf("a wrong token: %v", err)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "varve_old\n" {
 		t.Errorf("a wrong token changed the file to %q, %v", text, err)
 	}
-	if out, err = login(t, " varve_right \n", "--url", srv.URL, "--token-file", file); err != nil || !strings.Contains(out, "--token-file "+file) {
+	out, err := login(t, " varve_right \n", "--url", srv.URL, "--token-file", file)
+	if err != nil || !strings.Contains(out, "--token-file "+file) {
 		t.Fatalf("the right token: %q, %v", out, err)
 	}
 	if strings.Contains(out, "varve_right") {
