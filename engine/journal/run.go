@@ -98,7 +98,7 @@ func (j *ShardJournal) insertClaim(ctx context.Context) error {
 			j.claim.Epoch = max(j.claim.Epoch, c.Epoch)
 		}
 		j.claim.Epoch++
-		j.claim.Since = j.now().Begin
+		j.claim.Since = j.Since() // samples may have arrived long before the store answers
 	}
 	return j.putClaim(ctx)
 }

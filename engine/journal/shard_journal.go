@@ -64,6 +64,7 @@ type ShardJournal struct {
 	cfg    *Config
 	boot   func() time.Duration
 	now    func() clock.Instant
+	began  clock.Instant
 	mem    *Memory
 
 	mu       sync.Mutex
@@ -121,8 +122,8 @@ func NewShardJournal(shard int, w store.WriterID, cfg *Config) *ShardJournal {
 		claim: store.Claim{Shard: shard, Writer: w}, claimed: make(chan struct{}),
 		syncs: make(chan chan<- struct{}), sealingRequests: make(chan sealingRequest), ended: make(chan struct{}),
 	}
-	at := now()
-	j.saved.Store(&at)
+	j.began = now()
+	j.saved.Store(&j.began)
 	return j
 }
 
@@ -226,9 +227,16 @@ func (j *ShardJournal) Acked() store.Position { return store.Position(j.acked.Lo
 // SavedUntil returns a time in ns since 1970. All samples that arrived before that time are in
 // acknowledged rows, or were dropped. If the clock may be wrong, it is the earliest time that it may be: by
 // what was known then, and by what is known now.
-func (j *ShardJournal) SavedUntil() int64 {
-	saved, at := j.saved.Load(), j.now()
-	return min(saved.Begin, at.Ago(at.Monotonic-saved.Monotonic).Begin)
+func (j *ShardJournal) SavedUntil() int64 { return j.earliest(j.saved.Load()) }
+
+// Since returns a time in ns since 1970, before which no sample arrived: when the shard journal was made. It is
+// the earliest time that it may be, like SavedUntil.
+func (j *ShardJournal) Since() int64 { return j.earliest(&j.began) }
+
+// earliest returns the earliest time of an instant in the past: by what was known then, and by what is known now.
+func (j *ShardJournal) earliest(past *clock.Instant) int64 {
+	at := j.now()
+	return min(past.Begin, at.Ago(at.Monotonic-past.Monotonic).Begin)
 }
 
 // AwaitsSpool reports whether the shard is released, and only the spool holds samples of it that are

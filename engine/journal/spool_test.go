@@ -345,10 +345,10 @@ func TestStopSpoolsWaitingSamples(t *testing.T) {
 }
 
 // TestTheClaimPrecedesTheFirstRow checks that the claim is inserted before the first row if
-// the store is unreachable at first.
+// the store is unreachable at first, and that it covers the samples from before.
 func TestTheClaimPrecedesTheFirstRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &fakeSpool{}
+		d, began := &fakeSpool{}, time.Now().UnixNano()
 		b := startShardJournal(t, 1<<20, d, &faulty{fail: refuse})
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 1000)
@@ -370,6 +370,9 @@ func TestTheClaimPrecedesTheFirstRow(t *testing.T) {
 		<-b.Claimed()
 		b.feed(h, 1000, 1100)
 		b.stop()
+		if c := b.store.claims[store.WriterID{1}]; c.Since > began {
+			t.Errorf("by its claim the writer has captured only for %v, want since the start", time.Duration(c.Alive-c.Since))
+		}
 		if got := append(d.words(t, "a"), b.store.words(t, "a")...); !slices.Equal(got, upTo(0, 1100)) {
 			t.Errorf("%d samples of 1100", len(got))
 		}

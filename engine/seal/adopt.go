@@ -125,7 +125,7 @@ func (s *Shard) adoptReleased(ctx context.Context) error {
 	if !some {
 		return nil
 	}
-	c := store.Claim{Shard: s.shardJournal.Shard, Writer: s.shardJournal.Writer(), Sealed: after, Last: to}
+	c := store.Claim{Shard: s.shardJournal.Shard, Writer: s.shardJournal.Writer(), Since: s.shardJournal.Since(), Sealed: after, Last: to}
 	got, err := s.adoptRows(ctx, c, to)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (s *Shard) adoptReleased(ctx context.Context) error {
 		return nil
 	}
 	if got.at < to {
-		s.reportGap(c.Writer, &gap{after: got.at, rows: rowsBetween(got.at, to) + 1, from: got.read, to: s.clock.Now().End})
+		s.reportGap(c.Writer, &gap{after: got.at, rows: rowsBetween(got.at, to) + 1, from: got.captured, to: s.clock.Now().End})
 	}
 	s.shardJournal.NoteSealed(to)
 	return nil
@@ -160,7 +160,8 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 		maps.Copy(got.refused, partly.pvs)
 		got.onlyLater = true
 	}
-	got.read = s.capturedAfter(&c, got.at)
+	got.captured = s.capturedAfter(&c, got.at)
+	got.read = got.captured
 	for row, err := range s.cfg.Store.Journal(ctx, s.shardJournal.Shard, c.Writer, got.at, c.Last) {
 		if err != nil {
 			return got, err
@@ -176,7 +177,7 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 				waits = fmt.Errorf("journal row %d cannot be read yet: %w", row.At, err)
 				break
 			}
-			s.leaveOut(&row, got.read, err)
+			s.leaveOut(&row, got, err)
 			got.at, got.leftOut = row.At, true
 		}
 		if got.bytes > s.batch() {
@@ -209,7 +210,8 @@ func (s *Shard) noteSaved(c *store.Claim, sealed store.Position) {
 
 // capturedAfter returns a time, in ns since 1970, after which the samples in the rows of a writer after a position
 // were captured. It is the start of the writer, unless this sealer has sealed rows of the writer before. The time of
-// the row at the position may be too late: after an outage of the store, the next row may have samples from before it.
+// the row at the position may be too late. The rows of a pass over the PVs are built at about the same time, and each has
+// samples since the pass before; after an outage of the store, these are hours.
 func (s *Shard) capturedAfter(c *store.Claim, at store.Position) int64 {
 	if earlier, known := s.saved[c.Writer]; known && earlier.at <= at {
 		return min(earlier.until, c.Saved) // an earlier claim may have been ahead, while its writer knew nothing of its clock

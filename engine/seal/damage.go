@@ -129,17 +129,16 @@ func (s *Shard) mustWait(row *store.JournalRow, err error) bool {
 	return errors.Is(err, journal.ErrVersion) || time.Since(since) < rowGrace
 }
 
-// leaveOut reports a journal row that the sealer leaves out. The row was written after the
-// time before, in ns since 1970.
-func (s *Shard) leaveOut(row *store.JournalRow, before int64, err error) {
+// leaveOut reports a journal row that the sealer leaves out. It was read after the other rows in g.
+func (s *Shard) leaveOut(row *store.JournalRow, g *gathering, err error) {
 	delete(s.damage.rows, rowKey{row.Writer, row.At})
 	s.cfg.Metrics.Damaged.Inc()
 	s.cfg.found.note(fmt.Sprintf("row %d %v %d", row.Shard, row.Writer, row.At), fmt.Sprintf("row %d/%d in the journal of shard %d", row.At.N(), row.At.Seq(), row.Shard))
 	s.cfg.Log.Error("a journal row cannot be read; its samples are lost", "shard", s.shardJournal.Shard,
 		"writer", row.Writer.String(), "position", uint64(row.At), "err", err)
-	m := sample.Mark{Time: before, End: s.clock.Now().End, Kind: sample.Lost, Reason: sample.Damaged, Text: err.Error()}
+	m := sample.Mark{Time: g.captured, End: s.clock.Now().End, Kind: sample.Lost, Reason: sample.Damaged, Text: err.Error()}
 	if t, failed := journal.FlushTime(*row); failed == nil {
-		m.End = latestBuilt(row, max(t, before))
+		m.End = latestBuilt(row, max(t, g.read))
 	}
 	pvs, failed := journal.Names(row.Index)
 	for _, pv := range pvs {

@@ -58,7 +58,7 @@ func (s *Shard) noteGap(ctx context.Context, g *gathering, row *store.JournalRow
 		written = s.clock.Now().Now
 	}
 	if row.At.N() > g.at.N()+1 || s.clock.Earliest()-written > int64(ttl-partitionSpan) {
-		g.gaps = append(g.gaps, gap{after: g.at, rows: missing, from: g.read, to: latestBuilt(row, max(written, g.read))})
+		g.gaps = append(g.gaps, gap{after: g.at, rows: missing, from: g.captured, to: latestBuilt(row, max(written, g.read))})
 	}
 	return nil
 }
@@ -104,5 +104,5 @@ func (s *Shard) missesRows(ctx context.Context, c *store.Claim, g *gathering) (w
 	if c.Closed && s.clock.Earliest()-written < int64(ttl) { // the claim is younger than its last row
 		return true, nil, nil
 	}
-	return false, &gap{after: g.sealed, rows: rowsBetween(g.sealed, c.Last) + 1, from: g.read, to: max(written, g.read) + int64(rowSlack)}, nil
+	return false, &gap{after: g.sealed, rows: rowsBetween(g.sealed, c.Last) + 1, from: g.captured, to: max(written, g.read) + int64(rowSlack)}, nil
 }

@@ -122,6 +122,34 @@ func TestExpiredRowsAreMarked(t *testing.T) {
 	}
 }
 
+// TestTheMarkOfExpiredRowsCoversEarlierSamples checks that the mark begins before the samples of expired rows. A row may
+// have samples from before the previous row was built: all rows of a pass over the PVs have those since the pass before.
+func TestTheMarkOfExpiredRowsCoversEarlierSamples(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newSimulation(t, 1)
+		m.st.ttl = 24 * time.Hour
+		first := m.launch()
+		time.Sleep(time.Minute)
+		earlier := time.Now().UnixNano()
+		time.Sleep(2 * time.Minute)
+		m.putRow(first, 10, "A")
+		time.Sleep(2 * time.Minute) // the next row is in another partition
+		first.shardJournal.Append(first.shardJournal.Open("B", simTypes["B"]), simTypes["B"], &sample.Sample{Time: earlier})
+		m.putRow(first, 10, "B")
+		time.Sleep(2 * time.Minute)
+		m.putRow(first, 10, "A")
+		first.end()
+		m.expireRows(first.shardJournal.Writer(), func(at store.Position) bool { return at.N() == 2 })
+		second := m.launch()
+		losses := second.collectLosses()
+		m.lead(second)
+		m.checkpoint(second)
+		if l := *losses; len(l) != 1 || l[0].Time > earlier || l[0].End < m.all["B"][9].Time {
+			t.Errorf("losses are reported: %+v, want one from %d to %d", l, earlier, m.all["B"][9].Time)
+		}
+	})
+}
+
 // TestTheMarkOfExpiredRowsBoundsAWriterWithoutAClock checks that the mark covers all samples of expired rows,
 // although the writer knew nothing of its clock: its rows have the earliest time that they may have.
 func TestTheMarkOfExpiredRowsBoundsAWriterWithoutAClock(t *testing.T) {

@@ -16,7 +16,8 @@ type gathering struct {
 	bytes      int
 	at, sealed store.Position // of the latest row that was read, and of the latest row that is sealed
 	flushed    int64          // time of the latest row that was read, but at least Claim.Alive
-	read       int64          // time of the latest row that was read, or before it what capturedAfter returned
+	read       int64          // time of the latest row that was read, or captured before the first one
+	captured   int64          // all samples in rows after the sealed position were captured after this time
 	gaps       []gap          // between the rows that were read and are not sealed yet
 
 	// before is the position before the first row with samples of each PV. The sealed position may
