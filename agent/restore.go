@@ -66,8 +66,8 @@ func (a *Agent) restoreShard(saved *savedShard) *shard {
 	return s
 }
 
-// restoreFormer returns a former list of a shard, or nil if it is not on disk: an earlier version did not save former
-// lists, and a list may not have been read yet. The engine then knows that it does not know which PVs left the shard.
+// restoreFormer returns a former list of a shard, or nil if the list is not on disk: an earlier version did not save former
+// lists, or the agent had not read the list yet. The engine then counts the PVs that left the shard as unknown.
 func (a *Agent) restoreFormer(name string) *list {
 	l, err := a.restoreList(name)
 	if err != nil {

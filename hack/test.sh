@@ -133,8 +133,8 @@ if [[ -n ${COMPUTING:-} ]]; then
   mapfile -t packages < <(printf '%s\n' "${packages[@]}" | grep -vFx "$names")
 fi
 
-# At the end of each test program, the race detector waits for goroutines that race in the last moment:
-# a second unless told otherwise.
+# At the end of each test program, the race detector waits for races of the last moment. It waits 100 ms
+# here, instead of a second.
 export GORACE=${GORACE:-atexit_sleep_ms=100}
 
 # -trimpath makes the build cache independent of the checkout's path. `make lint` vets the code.

@@ -214,8 +214,8 @@ type RetrievalSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^/?#@; ]+(/[^?#; ]*)?|json:https?://[^/?#@; ]+(/[^?#; ]*)?(;key=[0-9]{1,9})?)$')",message="readThrough must be the address of an archive without user name and parameters, such as http://appliance:17668/retrieval or json:http://archive:9812/archive-access/api/1.0;key=1"
 	ReadThrough string `json:"readThrough,omitempty"`
 
-	// readThroughNames is how many names of PVs the older archive may have. A name needs 100 to 200 bytes of
-	// memory. Default: 1000000.
+	// readThroughNames is the maximum number of PVs in the older archive's list of names. A name needs 100 to 200
+	// bytes of memory while the list is read again. Default: 1000000.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=20000000

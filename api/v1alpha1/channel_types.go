@@ -63,7 +63,7 @@ type Channel struct {
 	Paused *bool `json:"paused,omitempty"`
 
 	// expiresAt is when the capture of the PV ends. Stored data is kept as retention defines. The
-	// group's expiresAt ends it, too.
+	// group's expiresAt also ends the capture.
 	// +optional
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
 }

@@ -1,7 +1,7 @@
 package v1alpha1
 
 // Rule defines settings for the PVs of a group whose names match an expression. Each setting that is
-// given replaces the group's setting. A rule without settings leaves its PVs with those of the group.
+// given replaces the group's setting. A rule without settings is an exception: its PVs keep the group's settings.
 type Rule struct {
 	// match is a regular expression in RE2 syntax that is searched in the canonical PV name. Begin it
 	// with ^ and end it with $ to match whole names.

@@ -27,14 +27,14 @@ type Objects[T client.Object] struct {
 	mu     sync.RWMutex
 	synced bool
 	byName map[string]T
-	// latest is when the last message of the API server arrived. earliest is when the first message of the present
-	// period arrived; the next period begins with the first message at least burst later. settled is the time that
-	// Seen returned when the present period began. All are zero before the first message.
+	// latest is when the last message of the API server arrived. A period begins with a message, and ends when the first
+	// message at least burst later begins the next one. earliest is when the present period began, and settled is what
+	// Seen returned at that time. All are zero before the first message.
 	latest, earliest, settled time.Time
 }
 
-// burst is how long changes may still arrive that were sent before a change which has arrived. While the
-// network is cut, they wait, and then they arrive together.
+// burst bounds the time between the first and the last of the messages that waited while the network was cut.
+// They arrive one after another as soon as the network is back.
 const burst = 5 * time.Second
 
 // Select selects the objects to mirror. A selected object has all Labels with the given
@@ -73,12 +73,12 @@ func (o *Objects[T]) All() (byName map[string]T, synced bool) {
 	return maps.Clone(o.byName), o.synced
 }
 
-// Seen returns when a message of the API server arrived: a change, a list or a bookmark, which it sends about every
-// minute. The mirror has all changes before that time, except for those that were under way. Seen returns the zero
-// time before the first list.
+// Seen returns up to which time the mirror is known to be complete: when a recent message of the API server arrived. A
+// message is a change, a list or a bookmark; the API server sends a bookmark about every minute. The mirror has all changes
+// from before that time, except for those that were under way. Seen returns the zero time before the first list.
 //
-// A message may be old. After the network was cut, the changes of minutes arrive one after another, and the mirror has
-// the later ones only when all have arrived. So Seen leaves out messages that arrived less than burst ago.
+// A message may be old: after the network was cut, the changes of several minutes arrive one after another, and the mirror
+// is complete only when the last one has arrived. So Seen ignores messages that arrived less than burst ago.
 func (o *Objects[T]) Seen() time.Time {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -88,8 +88,8 @@ func (o *Objects[T]) Seen() time.Time {
 	return o.settledAt(time.Now())
 }
 
-// settledAt returns the latest arrival, of those that are known, that was at least burst ago. The first message counts at
-// once, because it is the answer to a request.
+// settledAt returns the latest of the known arrivals that is at least burst ago. The first message counts at once, because
+// it is the answer to a request.
 func (o *Objects[T]) settledAt(now time.Time) time.Time {
 	switch {
 	case now.Sub(o.latest) >= burst:

@@ -22,7 +22,7 @@ const urlVariable = "VARVE_URL"
 // address is the URL of an archive, from --url or from the environment, and the token for it.
 type address struct {
 	text, tokenFile string
-	// secret is a token that counts instead of these, or "".
+	// secret is the token itself. If it is "", the token is in tokenFile or in the environment.
 	secret string
 }
 

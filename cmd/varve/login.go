@@ -126,7 +126,7 @@ func tryToken(ctx context.Context, base, token string) error {
 			}
 		}
 	}
-	return fmt.Errorf("the archive at %s takes no tokens, so it admits you without one, or not at all", redacted(base))
+	return fmt.Errorf("the archive at %s takes no tokens: it answers you without one", redacted(base))
 }
 
 // redacted returns a URL without its password.

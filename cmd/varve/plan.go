@@ -39,13 +39,13 @@ func newPlan() *cobra.Command {
 files were applied: PVs that are added and removed, settings that change, and PVs that move
 to another group or shard. It changes nothing.
 
-The ArchiveGroups in effect are files (--current, such as the directory of varve standalone),
-or those of an Archiver in a cluster. Then the plan has the ConfigMaps and ArchivePolicies
-of the cluster, too, and objects of the namespace default in the files count as objects of
---namespace.
+The ArchiveGroups in effect are in files (--current, such as the directory of varve standalone),
+or belong to an Archiver in a cluster (--archiver). With --archiver, the plan also uses the
+ConfigMaps and ArchivePolicies of the cluster, and objects of the namespace default in the
+files count as objects of --namespace.
 
-A group in the files replaces the group of the same name; other groups stay. With --prune the
-files are all groups of the archive, and groups that they lack are deleted.
+A group in the files replaces the group of the same name; other groups stay. With --prune, the
+files are all groups of the archive, and groups that they lack count as deleted.
 
 ChannelFinder is queried only with --channelfinder. Otherwise the plan lacks the PVs that it
 lists. To see what a new retention does to stored data, use varve retention plan.
@@ -69,11 +69,11 @@ Exit codes: 0 nothing changes, 1 something changes, 2 the plan failed.`,
 	f.StringVar(&o.cluster.archiver, "archiver", "", "name of the Archiver whose ArchiveGroups are in effect")
 	f.StringVar(&o.cluster.namespace, "namespace", "default", "namespace of the Archiver")
 	f.StringVar(&o.cluster.kubeconfig, "kubeconfig", "", "kubeconfig file (default: as for kubectl)")
-	f.BoolVar(&o.prune, "prune", false, "the files are all groups: delete the groups that they lack")
+	f.BoolVar(&o.prune, "prune", false, "the files are all groups of the archive: groups that they lack count as deleted")
 	f.BoolVar(&o.finder, "channelfinder", false, "query ChannelFinder for the PVs of groups that use it")
-	f.Var(&o.provider, "provider", "with --current: default protocol, as for varve standalone: CA or PVA")
+	f.Var(&o.provider, "provider", "default protocol with --current, as for varve standalone: CA or PVA")
 	f.StringVarP(&o.format, "format", "o", "text", "output format: text or json")
-	f.IntVar(&o.most, "most", 20, "maximum number of PVs in each part of the text (0: all)")
+	f.IntVar(&o.most, "most", 20, "maximum number of lines in each part of the text (0: all)")
 	completeFlag(cmd, "format", []string{"text", "json"})
 	return cmd
 }
@@ -136,7 +136,7 @@ func (o *changeOptions) plan(ctx context.Context, now time.Time) (*changePlan, e
 			return nil, fmt.Errorf("--current: %w", current.Err())
 		}
 		for _, err := range current.Errors {
-			out.Notes = append(out.Notes, "--current: what is in effect is unknown: "+err.Error())
+			out.Notes = append(out.Notes, "--current: a part of the ArchiveGroups in effect cannot be read: "+err.Error())
 		}
 		state = plan.State{Groups: current.Groups, ConfigMaps: current.ConfigMaps}
 	} else {

@@ -26,8 +26,9 @@ type clusterState struct {
 	notes   []string
 }
 
-// read reads the groups of the Archiver with everything that they depend on. It changes applied: objects of the
-// namespace default belong to the namespace of the Archiver, and objects of others are left out with a note.
+// read reads the groups of the Archiver with everything that they depend on. It changes applied: it moves objects of the
+// namespace default to the namespace of the Archiver, and drops objects of other namespaces. A note has the number of
+// dropped groups.
 func (c *planCluster) read(ctx context.Context, applied *plan.State) (*clusterState, error) {
 	client, err := c.connect()
 	if err != nil {
@@ -47,7 +48,7 @@ func (c *planCluster) read(ctx context.Context, applied *plan.State) (*clusterSt
 	var policies v1alpha1.ArchivePolicyList
 	switch err := client.List(ctx, &policies, kube.InNamespace(c.namespace)); {
 	case apierrors.IsForbidden(err):
-		out.notes = append(out.notes, "you may not read ArchivePolicies: the plan does not know which PVs they forbid")
+		out.notes = append(out.notes, "you may not read ArchivePolicies, so the plan does not show which PVs they refuse")
 	case err != nil:
 		return nil, fmt.Errorf("reading the ArchivePolicies: %w", err)
 	}

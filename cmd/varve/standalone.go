@@ -173,7 +173,7 @@ func (o *standaloneOptions) openPolicies(reg *prometheus.Registry) (*standalone.
 		return nil, nil
 	}
 	if o.access.file == "" {
-		o.log.Warn("without --access, every reader is the user anonymous: only policies with this user or with readers.everybody let anybody read")
+		o.log.Warn("without --access, every reader is the user anonymous; to let readers see the PVs of a policy, name this user in it, or set readers.everybody")
 	}
 	p, err := standalone.OpenPolicies(o.policies, reg, o.log)
 	if err != nil {
@@ -234,10 +234,10 @@ func (s *server) archive() compile.Archive {
 	return compile.Archive{Shards: s.Shards(), Provider: capture.Provider(s.opts.provider), Alone: true}
 }
 
-// hostname returns the name of the machine, which names the archive in files that clients save. It is empty if the name is
-// not known.
+// hostname returns the name of the machine, which is the name of the archive in files that clients save. It is "" if the name
+// is not known.
 func hostname() string {
-	name, _ := os.Hostname() // files then have no name of the archive
+	name, _ := os.Hostname() // without it, files have no name of the archive
 	return name
 }
 

@@ -29,7 +29,7 @@ type throughOptions struct {
 func (o *throughOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.url, "read-through", "", "address of an older archive, such as http://appliance:17668/retrieval or json:http://archive:9812/archive-access/api/1.0;key=1: it answers for times before this archive began to capture a PV (default: none)")
 	f.StringVar(&o.credentials, "read-through-credentials", "", "directory with the file token, or the files username and password, for the older archive (default: no credentials)")
-	f.IntVar(&o.names, "read-through-names", through.DefaultMaxNames, "how many names the older archive may have; a name needs 100 to 200 bytes of memory while the list is read again")
+	f.IntVar(&o.names, "read-through-names", through.DefaultMaxNames, "maximum number of PVs in the older archive's list of names; a name needs 100 to 200 bytes of memory while the list is read again")
 }
 
 // maxThroughNames is the largest value of --read-through-names.

@@ -19,7 +19,8 @@ import (
 // Outcome is the result of the latest compilation of an Archiver's groups, and of
 // the latest placement of its shards.
 type Outcome struct {
-	// MissingCRD is the CRD of groups or of policies if it is missing. The other fields are then those before, or empty.
+	// MissingCRD is the CRD of groups or of policies if it is missing, or "". While one is missing, the other fields keep
+	// their last values, or are empty.
 	MissingCRD string
 	// Groups has the result for each group, by namespace/name.
 	Groups map[string]*compile.Group

@@ -16,14 +16,14 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// These are the names of CRDs without which the PVs to capture are not known.
+// Names of the CRDs that the operator needs to know which PVs to capture.
 const (
 	groupCRD  = "archivegroups.varve.dev"
 	policyCRD = "archivepolicies.varve.dev"
 )
 
-// listPatience is how long the first list of ArchivePolicies may take. Without a limit, a missing right to list them would
-// stop the reconciler without a word.
+// listPatience is how long the first list of ArchivePolicies may take. Without a limit, the reconciler would wait forever,
+// and log nothing, if it has no right to list them.
 const listPatience = 20 * time.Second
 
 // observePolicies gathers the policies of an Archiver.
@@ -44,9 +44,10 @@ func (r *Reconciler) observePolicies(ctx context.Context, in *observed) error {
 	return nil
 }
 
-// missingCRD returns the name of a CRD that is gone or is being deleted, or "". Then groups or policies are missing that
-// no user has deleted. So engines continue to capture the same PVs, and no data is deleted. A CRD is looked up before the
-// first compilation, and if an object of the last compilation has disappeared.
+// missingCRD returns the name of a CRD that is gone or is being deleted, or "" if there is none. Without their CRD, groups or
+// policies are missing although no user has deleted them. So engines continue to capture the same PVs, and no data is
+// deleted. missingCRD looks for a CRD before the first compilation, and when an object of the last compilation has
+// disappeared.
 func (r *Reconciler) missingCRD(ctx context.Context, in *observed, known *memory) (string, error) {
 	if in.policiesUnknown {
 		return policyCRD, nil

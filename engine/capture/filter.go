@@ -102,7 +102,7 @@ func (f *filter) checkClock(s *sample.Sample, arrival clock.Instant) bool {
 	return true
 }
 
-// beats reports whether no sample of the heartbeat's interval that contains a time was kept yet.
+// beats reports whether a sample at a time would be the first one in its heartbeat interval that is kept.
 func (f *filter) beats(t int64) bool {
 	h := f.set.Heartbeat
 	return h > 0 && slotEnd(t+1, h) != slotEnd(f.last.Time+1, h) // an interval includes its beginning

@@ -76,8 +76,8 @@ type Settings struct {
 	// 0 switches a deadband off. Alarm changes always pass.
 	Absolute, Relative float64
 	// Unchanged drops an update whose value equals the last stored value in every bit. Heartbeat is
-	// the length of intervals, counted from 1970 in the samples' own time. The first update in each is
-	// stored although it is within a deadband; 0 means none.
+	// the length of intervals, counted from 1970 in the samples' own time. The first update in each
+	// interval passes the deadbands. 0 means that there are no intervals.
 	Unchanged bool
 	Heartbeat time.Duration
 	// MaxRate is the maximum number of samples per second of the samples' own time; 0 means no

@@ -18,8 +18,8 @@ func (l *Log) UseClock(c *clock.Clock) { l.clock, l.began = c, c.Boot() }
 type guess struct {
 	// made means that nothing was known of the clock. Otherwise the times need no correction.
 	made bool
-	// least and most are when the clock since boot stood at 0, in ns since 1970, by the clock when the mark was
-	// added. They differ if the clock was set while a loss grew.
+	// least and most are the earliest and the latest time, in ns since 1970, at which the clock since boot stood at 0, by
+	// the clock when the mark was added. They differ if the clock was set while a loss grew.
 	least, most int64
 }
 
@@ -35,7 +35,7 @@ func (l *Log) guess() guess {
 	return guess{true, at, at}
 }
 
-// with returns how the times of a mark can be corrected of which another guess gave a part.
+// with returns the guess about a mark whose times come partly from g and partly from o.
 func (g guess) with(o guess) guess {
 	return guess{g.made, min(g.least, o.least), max(g.most, o.most)}
 }
@@ -77,11 +77,11 @@ const (
 	sometimes = int64(24 * time.Hour)
 )
 
-// span is from one time or difference to another one, in ns.
+// span is a range of times or of differences, in ns.
 type span struct{ from, to int64 }
 
 // distance returns how far a time is from the span. It is 0 up to clock.Widest beyond the ends of the span, because
-// a bound of a mark may be so far from the clock.
+// a mark may begin or end that far from the clock's time.
 func (s span) distance(t int64) uint64 {
 	from, to := s.from-int64(clock.Widest), s.to+int64(clock.Widest)
 	switch {
@@ -93,15 +93,16 @@ func (s span) distance(t int64) uint64 {
 	return 0
 }
 
-// moved returns a mark whose times are from a clock that was behind. by is by how much: it is a span if the clock
-// was set while a loss grew. lived is the time from the start of the engine until now. The clock gave all its times in
-// lived, so a loss that grew for hours, and waited for the store for hours, is corrected as a whole.
+// moved returns a mark with corrected times. The clock that gave them was behind by some ns. by is this difference. It is a
+// span, because it changes if the clock is set while a loss grows. lived is the time from the start of the engine until
+// now. The clock gave all its times in lived, so a loss that grew for hours, and waited for the store for hours, is
+// corrected as a whole.
 //
-// A point in time moves. A loss covers the old and the new time of its ends, because the clock may have been set
+// A point in time moves. A loss covers the old and the new times of its ends, because the clock may have been set
 // before the mark was added. After a large correction, such a loss would hide days or years. An end then moves if only
 // this clock can have given its time, and stays if only an IOC can. moved compares the end with lived by both clocks:
-// the closer one gave it. IOCs also gave the times of samples that an earlier process left in the spool, so a time
-// up to a day before lived may always be an IOC's.
+// the closer clock gave it. IOCs also gave the times of samples that an earlier process left in the spool, so an IOC may
+// always have given a time within a day of lived.
 //
 // No end moves past now, because nothing later is lost yet.
 func moved(m sample.Mark, by, lived span) sample.Mark {

@@ -22,7 +22,7 @@ type waiting struct {
 	shards  map[int][]sample.Mark
 }
 
-// loss is a loss that may grow, and how all its times can be corrected.
+// loss is the mark of a loss that may still grow. guess says how its times can be corrected.
 type loss struct {
 	sample.Mark
 	guess guess
@@ -39,8 +39,8 @@ type noteKey struct {
 	guessed bool // nothing is known of the clock that gave the times
 }
 
-// note is the time, in ns since 1970, and the number of the marks of a PV that were dropped. guess is
-// that of all of them.
+// note has the times, in ns since 1970, and the number of the dropped marks of a PV. guess says how all their times can be
+// corrected.
 type note struct {
 	from, to int64
 	n        int

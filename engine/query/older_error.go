@@ -10,7 +10,8 @@ import (
 // answer, or answered wrongly.
 var ErrUpstream = errors.New("the older archive, which this one reads through to, cannot be read")
 
-// OlderError is an error of another archive. It has two texts: one for readers who may read every PV, and one for the others.
+// OlderError is an error of another archive. Text is for an archive that hides no PVs, and Summary for one that
+// hides some.
 type OlderError struct {
 	// Err is the cause, and Text is its text without markup and control characters. Both may have addresses and what
 	// the other archive sent.
@@ -37,11 +38,11 @@ type shownError struct {
 func (e *shownError) Error() string   { return e.text }
 func (e *shownError) Unwrap() []error { return []error{ErrUpstream, e.err} }
 
-// details says where the text of an error is that a reader does not get.
+// details says where to find the reason, which a summary leaves out.
 const details = "; those who may read every PV find the reason at /readyz"
 
-// upstreamError says that the other archive is the cause of an error. If the reader hides PVs, the text is a summary. It
-// is the same for all PVs, so it does not tell whether a PV is hidden or unknown.
+// upstreamError says that the other archive is the cause of an error. If the reader hides PVs, the text is a summary, which
+// is the same for hidden and for unknown PVs.
 func (r *Reader) upstreamError(err error) error {
 	if err == nil || errors.Is(err, ErrUpstream) {
 		return err

@@ -40,8 +40,8 @@ type Through struct {
 	// valid until the next one is requested. The sequence is empty if the other archive does not know the PV, and
 	// ends after its first error.
 	Samples func(ctx context.Context, pv string, from, to int64) iter.Seq2[*sample.Run, error]
-	// Names returns the canonical names of all PVs of the other archive, as it knew them a while ago: the list may
-	// lack PVs that it has got since. The caller does not change them.
+	// Names returns the canonical names of all PVs of the other archive. The list may be up to a day old, and lack newer
+	// PVs. The caller does not change it.
 	Names func(ctx context.Context) ([]string, error)
 
 	mu    sync.Mutex
@@ -73,16 +73,17 @@ func (r *Reader) outside(ctx context.Context, pv string) (Outside, error) {
 	return o, r.upstreamError(err)
 }
 
-// noPV returns an ending that makes a name the name of no PV. It differs between processes, so nobody can request the
-// name itself.
+// noPV returns a suffix. A name with this suffix is the name of no PV. The suffix differs between processes, so nobody can
+// request such a name.
 var noPV = sync.OnceValue(func() string {
 	b := make([]byte, 8)
 	_, _ = rand.Read(b) // never fails
 	return "-" + hex.EncodeToString(b)
 })
 
-// outsideName returns the name by which the other archive is asked for a PV. If the sender of the request may not know
-// the PV, it is a name that no PV has. So a hidden PV takes the steps of an unknown PV, and fails as an unknown PV does.
+// outsideName returns the name by which the other archive is asked for a PV. For a PV that the sender of the request may not
+// know, this is a name that no PV has. So a read of a hidden PV takes the same steps as that of an unknown PV, and fails in
+// the same way.
 func (r *Reader) outsideName(ctx context.Context, pv string) string {
 	pv = pvname.Canonical(pv)
 	if r.Sees(ctx, pv) {

@@ -193,15 +193,15 @@ func (s *Shard) adoptRows(ctx context.Context, c store.Claim, to store.Position)
 	return got, waits
 }
 
-// saved is what an earlier claim of a writer said: its samples from before a time, in ns since 1970, are in rows up to a
-// position, or in rows of other writers.
+// saved is a statement of an earlier claim of a writer: the samples from before a time, in ns since 1970, are in the
+// writer's rows up to a position, or in rows of other writers.
 type saved struct {
 	until int64
 	at    store.Position
 }
 
-// noteSaved remembers what a claim says, if all rows that it names are sealed. A later claim names rows that may expire
-// before they are sealed.
+// noteSaved remembers what a claim says if all rows that it covers are sealed. A claim of a later time may cover rows that
+// expire before they are sealed.
 func (s *Shard) noteSaved(c *store.Claim, sealed store.Position) {
 	if c.Saved != 0 && c.Last <= sealed {
 		s.saved[c.Writer] = saved{c.Saved, c.Last}

@@ -21,8 +21,8 @@ const (
 	// rowSlack is how much later a row may have been built than its time says. This time is the earliest one that was
 	// possible, by what the writer knew about its clock.
 	rowSlack = clock.Widest
-	// writeSlack is how much later than JournalRow.Written a row may have been built by the times of samples. The
-	// clocks of the store and of the IOCs differ by less.
+	// writeSlack is more than the difference between the clocks of the store and of the IOCs. So by the clock of an IOC, a
+	// row may have been built up to writeSlack after JournalRow.Written, although it was built before it was written.
 	writeSlack = 30 * time.Second
 )
 

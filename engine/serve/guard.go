@@ -84,7 +84,7 @@ func (c *Config) underPolicies(r *http.Request, q *access.Request) (*access.Requ
 	return q, nil
 }
 
-// refuse answers a request that has no identity, or no place among the requests that are answered at a time.
+// refuse answers a request that has no identity, or that is one of too many requests at a time.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	code := http.StatusInternalServerError
 	var refusal *access.Refusal

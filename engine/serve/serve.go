@@ -64,7 +64,7 @@ type Config struct {
 	Warnings func() []string
 	// Notices returns problems like Warnings that name no PV, so everybody may see them. It may be nil.
 	Notices func() []string
-	// Archive is the name of the archive in files that clients save. It may be empty.
+	// Archive is the name of the archive in headers of answers and in files that clients save. It may be empty.
 	Archive string
 	Version string
 	Now     func() time.Time

@@ -33,7 +33,7 @@ type Config struct {
 	// long an answer with samples may be.
 	Idle, Whole time.Duration
 	MaxBytes    int64
-	// MaxNames is the number of names that the older archive may have.
+	// MaxNames is the maximum number of names in the list of the older archive.
 	MaxNames   int
 	Registerer prometheus.Registerer
 	// Now returns the current time. It may be nil.
@@ -179,8 +179,8 @@ func (a *Archive) check(ctx context.Context) error {
 	return nil
 }
 
-// note notes a failure, unless the sender of the request has gone. An answer that the sender may have caused by its header
-// is no problem of the older archive. A request that was not sent says nothing new.
+// note notes a failure, unless the sender of the request has gone. It is no problem of the older archive if the sender may
+// have caused the failure with its header, or if the request was not sent.
 func (a *Archive) note(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return

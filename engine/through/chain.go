@@ -50,8 +50,8 @@ func isID(id string) bool {
 	return len(id) == 2*idBytes && strings.Trim(id, "0123456789abcdef") == ""
 }
 
-// chainOf returns the header of the request that a context belongs to. It is "" if the request came from a client. Any
-// client can send the header, too. So what fails with it counts for this request only.
+// chainOf returns the header Varve-Read-Through of the request that a context belongs to, or "" if there is none. Any client
+// can send the header. So if a request with the header fails, the failure counts for this request only.
 func chainOf(ctx context.Context) string {
 	text, _ := ctx.Value(chainKey{}).(string)
 	return text

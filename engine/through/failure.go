@@ -10,10 +10,10 @@ import (
 	"varve.dev/varve/engine/upstream"
 )
 
-// maxText is how many bytes of the text of an error readers get. It may have a part of what the older archive sent.
+// maxText bounds the text of an error, in bytes. The text may contain a part of what the older archive sent.
 const maxText = 400
 
-// summaries are what readers get who may not read every PV.
+// summaries are the texts, by reason, that readers get from an archive that hides PVs.
 var summaries = map[string]string{
 	"away":    "it did not answer a moment ago; repeat the request in some seconds",
 	"busy":    "too many requests to it are in flight; repeat the request in some seconds",
@@ -48,8 +48,8 @@ func failure(err error) error {
 	return f
 }
 
-// clean returns a text of at most some bytes, with a space for each control character, other character that is not
-// printed, and angle bracket.
+// clean returns the first bytes of a text. It replaces control characters, other characters that cannot be printed, and
+// angle brackets by spaces.
 func clean(text string, most int) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '<' || r == '>' || r == unicode.ReplacementChar || !unicode.IsPrint(r) {

@@ -71,13 +71,13 @@ type flight struct {
 	err     error
 }
 
-// ask asks the older archive for a PV.
+// ask is a function that asks the older archive for a PV.
 type ask func(ctx context.Context, pv string) (query.Outside, error)
 
 // alone asks in the request itself.
 func alone(ctx context.Context, pv string, do ask) (query.Outside, error) { return do(ctx, pv) }
 
-// get returns what do returns, which runs once for all that wait.
+// get runs do once for all requests that wait for the same PV, and returns its result to each of them.
 func (s *shared) get(ctx context.Context, pv string, do ask) (query.Outside, error) {
 	f := s.join(pv, do)
 	if f == nil {
@@ -92,7 +92,7 @@ func (s *shared) get(ctx context.Context, pv string, do ask) (query.Outside, err
 	}
 }
 
-// join returns the flight of a PV. It begins one if there is none. It returns nil after the end of the owner.
+// join returns the flight of a PV, and begins one if there is none. After the owner has been closed, it returns nil.
 func (s *shared) join(pv string, do ask) *flight {
 	s.mu.Lock()
 	defer s.mu.Unlock()

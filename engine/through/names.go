@@ -16,7 +16,7 @@ import (
 const (
 	// listFresh is how long a list counts.
 	listFresh = 5 * time.Minute
-	// listStale is how long a list is used while it cannot be read again.
+	// listStale is how long a list is used until it has been read again.
 	listStale = 24 * time.Hour
 	// listRetry is how long no request is sent after one that has failed.
 	listRetry = 30 * time.Second
@@ -39,7 +39,7 @@ type list struct {
 	mu sync.Mutex
 	// refresh is the reading in flight, or nil.
 	refresh *refresh
-	// failed is when the last reading failed, and err is its error, or nil.
+	// failed is when the last reading ended, and err is its error. err is nil if the reading succeeded or was not sent.
 	failed time.Time
 	err    error
 }
@@ -56,7 +56,7 @@ type refresh struct {
 	err  error
 }
 
-// errListing means that a request did not wait for the first list.
+// errListing means that a request has waited for the list for listWait.
 var errListing = fmt.Errorf("%w: the list of its PVs is being read, and was not complete within %v", errBusy, listWait)
 
 // freshNames returns the list if it is fresh, and whether it is.
@@ -68,8 +68,8 @@ func (a *Archive) freshNames() ([]string, bool) {
 	return n.all, true
 }
 
-// names returns the names of all PVs of the older archive: see query.Through. If the list is not fresh, names has it read
-// again, and returns the last list if that is not too old.
+// names returns the names of all PVs of the older archive: see query.Through. If the last list is not fresh, names begins to
+// read it again, and meanwhile returns the last list if that is younger than listStale.
 func (a *Archive) names(ctx context.Context) ([]string, error) {
 	if all, fresh := a.freshNames(); fresh {
 		return all, nil
@@ -135,9 +135,9 @@ func (a *Archive) refreshInTurn(ctx context.Context, r *refresh) {
 	}
 }
 
-// namesForChain returns the names for another archive that reads through to this one. That archive takes the list for
-// fresh, so it never gets an old one. A failure may come from what the sender wrote in its header, so it does not count
-// for other requests.
+// namesForChain returns the names for another archive that reads through to this one. That archive assumes that the list is
+// fresh, so namesForChain never returns an old list. The sender may have caused a failure with its header, so a failure does
+// not count for other requests.
 func (a *Archive) namesForChain(ctx context.Context) ([]string, error) {
 	wait := time.NewTimer(listWait)
 	defer wait.Stop()

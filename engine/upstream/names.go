@@ -12,8 +12,8 @@ import (
 // DefaultMaxNames is the default of Server.MaxNames.
 const DefaultMaxNames = 1_000_000
 
-// bytesPerName is the size of a list of names, in bytes as sent, divided by the number of names that it may have. Names of
-// PVs mostly have 10 to 40 bytes.
+// bytesPerName is how many bytes, as sent, a list may have for each name that it may have. Names of PVs mostly have 10 to 40
+// bytes.
 const bytesPerName = 128
 
 // ErrLongList means that a list of names is longer than the bounds of a Server.

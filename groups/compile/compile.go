@@ -47,8 +47,8 @@ type Result struct {
 	Groups map[string]*Group
 	// Policies has the outcome for each policy that decides about a PV of a group, by name.
 	Policies map[string]*PolicyOutcome
-	// NextExpiry is when the next group or channel expires, or the next planned pause begins or ends, and
-	// Compile must run again. It is zero if there is no such time, and always after the present time.
+	// NextExpiry is when the next group or channel expires, or the next planned pause begins or ends, so that
+	// Compile must run again. It is in the future, or zero if there is no such time.
 	NextExpiry time.Time
 }
 
@@ -228,7 +228,7 @@ func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed) {
 	}
 }
 
-// runAgainAt notes a time at which the result changes. It ignores the past.
+// runAgainAt notes a time at which the result changes. It ignores times in the past.
 func (c *compiler) runAgainAt(at time.Time) {
 	if at.After(c.now) && (c.result.NextExpiry.IsZero() || at.Before(c.result.NextExpiry)) {
 		c.result.NextExpiry = at

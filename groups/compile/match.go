@@ -10,7 +10,7 @@ import (
 // expressions contain a literal text, such as ^SR.*:VAC:. A search for the text is much faster than the
 // expression, so a matcher searches for the text first.
 type matcher struct {
-	re *regexp.Regexp // nil if the text decides alone
+	re *regexp.Regexp // nil if prefix, suffix and text decide alone
 	// Each name that matches begins with prefix, ends with suffix, and contains text.
 	prefix, suffix, text string
 }
@@ -36,7 +36,7 @@ func newMatcher(expression string) (*matcher, error) {
 
 // learn finds the literal texts in the parts of an expression, which follow each other.
 func (m *matcher) learn(parts []*syntax.Regexp) {
-	for len(parts) > 1 && isAnything(parts[0]) { // .*A is A
+	for len(parts) > 1 && isAnything(parts[0]) { // .*A matches the same names as A
 		parts = parts[1:]
 	}
 	for len(parts) > 1 && isAnything(parts[len(parts)-1]) {
@@ -60,12 +60,12 @@ func (m *matcher) learn(parts []*syntax.Regexp) {
 	}
 }
 
-// isAnything reports whether an expression is .*, which every part of a name matches: names have no line breaks.
+// isAnything reports whether an expression is .*, which matches every text in a name: names have no line breaks.
 func isAnything(p *syntax.Regexp) bool {
 	return p.Op == syntax.OpStar && (p.Sub[0].Op == syntax.OpAnyCharNotNL || p.Sub[0].Op == syntax.OpAnyChar)
 }
 
-// literal returns the text of an expression that is a text.
+// literal returns the text of an expression that matches only this text.
 func literal(p *syntax.Regexp) (text string, is bool) {
 	for p.Op == syntax.OpCapture {
 		p = p.Sub[0]

@@ -58,8 +58,8 @@ func firstPause(pauses []pause, pv string) int {
 	return -1
 }
 
-// pauseUntil pauses a channel that has expired, or that a planned pause pauses. A channel that is paused anyway
-// keeps its pause without a reason. index is that of the pause, or -1.
+// pauseUntil pauses a channel that has expired, or that a planned pause pauses. A planned pause does not give its reason
+// to a channel that is paused anyway; an expiry does. index is the index of the planned pause, or -1.
 func (w *wantCollector) pauseUntil(out *class, index int, expiresAt *metav1.Time) {
 	if w.role != captures {
 		return

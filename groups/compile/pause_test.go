@@ -28,7 +28,7 @@ func pauseReasons(r Result) map[string]string {
 	return out
 }
 
-// TestPlannedPauses compiles a group at the times at which the previous compilation says that its result changes.
+// TestPlannedPauses compiles a group, and compiles it again each time its result changes according to NextExpiry.
 func TestPlannedPauses(t *testing.T) {
 	g := group("a", 0, v1alpha1.ArchiveGroupSpec{
 		Pauses: []v1alpha1.PlannedPause{

@@ -55,8 +55,8 @@ type wantCollector struct {
 	common map[commonKey]commonSettings
 }
 
-// commonKey is what the settings of a channel without its own settings depend on. rule and pause are indexes
-// in those of the member; -1: none.
+// commonKey has everything that the settings of a channel without its own settings depend on. rule and pause are indexes
+// into the rules and the pauses of the member, or -1 for none.
 type commonKey struct {
 	provider    capture.Provider
 	rule, pause int
@@ -101,8 +101,8 @@ func (w *wantCollector) addWant(name string, ch *v1alpha1.Channel, place int32) 
 	w.wants = append(w.wants, want{pv: pv, age: w.age, settings: settings, place: place})
 }
 
-// settings returns the settings of a channel. Channels without their own settings share the
-// settings of the group.
+// settings returns the settings of a channel. Channels without their own settings share their settings with the other ones
+// that have the same provider, rule and planned pause.
 func (w *wantCollector) settings(pv string, ch *v1alpha1.Channel, p capture.Provider) (*class, error) {
 	k := commonKey{p, firstRule(w.rules, pv), firstPause(w.pauses, pv)}
 	if k.rule >= 0 && w.role == captures {

@@ -90,8 +90,8 @@ func (d document) policy() (*v1alpha1.ArchivePolicy, []error) {
 }
 
 // WatchPolicies reads a file of ArchivePolicies, and reads it again after every change, until ctx ends. It calls changed
-// with the first result of LoadPolicies and with every different one, one call at a time. A change counts only if the next
-// read finds the same, because a file that is being written may lack policies.
+// with the first result of LoadPolicies and with every different one, one call at a time. It reports a change only when the
+// next read gives the same result, because a file that is being written may lack policies.
 func WatchPolicies(ctx context.Context, path string, changed func([]v1alpha1.ArchivePolicy, error)) {
 	n := newNotifier(filepath.Clean(path))
 	defer n.close()

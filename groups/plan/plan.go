@@ -50,7 +50,7 @@ type PV struct {
 	Settings []Setting `json:"settings,omitempty"`
 }
 
-// Setting is a setting that changes. From and To are its values, as in a manifest.
+// Setting is a setting that changes. From and To are its old and its new value, as in a manifest.
 type Setting struct {
 	Name string `json:"name"`
 	From string `json:"from"`
@@ -76,10 +76,10 @@ type Plan struct {
 	Unchanged int `json:"unchanged"`
 	// DataDeleted counts the PVs whose stored data is deleted.
 	DataDeleted int `json:"dataDeleted"`
-	// Later is what the change adds and removes of what happens by itself at a later time.
+	// Later has the later events that the change adds or removes.
 	Later []Later `json:"later"`
-	// NewProblems are problems after the change that there are not before it. MoreProblems counts those that
-	// are not listed, in groups that have too many.
+	// NewProblems are the problems that exist only after the change. MoreProblems counts further ones, which are not
+	// listed because their group has too many.
 	NewProblems  []Problem `json:"newProblems"`
 	MoreProblems int       `json:"moreProblems"`
 }

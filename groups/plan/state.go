@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/groups/sources"
 )
 
-// State is the manifests that are in effect, or would be.
+// State is the manifests that are in effect, or that would be in effect after a change.
 type State struct {
 	Groups     []v1alpha1.ArchiveGroup
 	ConfigMaps []*corev1.ConfigMap
@@ -27,8 +27,8 @@ type State struct {
 
 // Options are the options of a change.
 type Options struct {
-	// Prune means that the files are all groups: those that they lack are deleted. Outside of a cluster they are
-	// also all ConfigMaps.
+	// Prune means that the files have all groups: groups that they lack are deleted. Outside of a cluster, the files
+	// also have all ConfigMaps.
 	Prune bool
 	// DeletesData means that a deleted group with deletionPolicy Delete deletes its data, as in a cluster.
 	DeletesData bool
@@ -96,8 +96,8 @@ func (s State) configMap(namespace, name string) *corev1.ConfigMap {
 	return nil
 }
 
-// Compile compiles a state. before is the compilation of the state before the change, or nil: if a source is
-// missing, the PVs that are captured for its group stay.
+// Compile compiles a state. before is the compilation of the state before the change, or nil if there is none. If a source
+// of a group is missing, the PVs that before captures for the group stay.
 func (s State) Compile(archive compile.Archive, before *compile.Result, now time.Time) compile.Result {
 	held := map[string][]string{} // PVs by group
 	if before != nil {

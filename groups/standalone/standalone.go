@@ -2,9 +2,10 @@
 // process it does the work of the operator and the agents of a cluster:
 //
 //	files ──▶ manifest.Watch ──▶ sources.List ──▶ compile.Compile ──▶ engine.Apply
-//	file of policies ──▶ Policies ───────────────────▲ └─▶ each request
-//	                 ▲                 ▲                 │
-//	               edits       channelfinder.Poller   next expiry: compile again
+//	                 ▲                 ▲              ▲  │
+//	               edits  channelfinder.Poller        │  next expiry: compile again
+//	                                                  │
+//	file of policies ──▶ Policies ────────────────────┴──▶ each request
 package standalone
 
 import (

@@ -3,9 +3,9 @@
 //	ArchivePolicies ── mirror ── removal ──┬▶ groups/ownership ──▶ policy.Set ── Current ──▶ each request
 //	                                       └▶ file ── after a restart ──▶
 //
-// A new or changed policy applies to the next request. A deleted one applies for some seconds more, because the CRD may be
-// deleted together with all policies, which nobody wants to show hidden PVs: see removal. While the API server is down, the last policies apply. If a pod has no file and
-// has never reached the API server, it knows no policies, and serves no PVs.
+// A new or changed policy applies to the next request. A deleted policy still applies for some seconds: if its CRD was
+// deleted, all policies disappear, and this must not show hidden PVs (see removal). While the API server is down, the last
+// policies apply. If a pod has no file and has never reached the API server, it knows no policies, and serves no PVs.
 package policies
 
 import (

@@ -18,7 +18,7 @@ const removalDelay = 15 * time.Second
 //	set ── new and changed ──▶ apply at once
 //	    └─ missing ── after removalDelay, if the API server still has the CRD ──▶ apply
 //
-// When the CRD comes back, there is one more removalDelay for the policies to follow.
+// When the CRD comes back, removal waits for one more removalDelay, so that the policies can be applied again, too.
 type removal struct {
 	apply  func([]v1alpha1.ArchivePolicy)
 	exists func(context.Context) error // nil if the API server has the CRD
@@ -26,8 +26,8 @@ type removal struct {
 	wake   chan struct{} // has a value after a policy has disappeared; never closed
 
 	mu   sync.Mutex
-	list []v1alpha1.ArchivePolicy // those that apply, also removed ones
-	now  []v1alpha1.ArchivePolicy // those of the API server
+	list []v1alpha1.ArchivePolicy // the policies that apply, also those that have disappeared
+	now  []v1alpha1.ArchivePolicy // the policies of the API server
 }
 
 func newRemoval(apply func([]v1alpha1.ArchivePolicy), exists func(context.Context) error, log *slog.Logger) *removal {
@@ -74,7 +74,7 @@ func (r *removal) run(ctx context.Context) {
 				continue
 			}
 			if !failed {
-				r.log.Warn("ArchivePolicies have disappeared, but the API server does not confirm it; they still apply. If their CRD is missing, apply it, and the policies", "err", err)
+				r.log.Warn("ArchivePolicies have disappeared, and the API server does not list their kind, so they still apply; if their CRD is missing, apply the CRD and the policies", "err", err)
 			}
 			failed = true
 		}
@@ -94,7 +94,8 @@ func (r *removal) missing() (names []string) {
 	return names
 }
 
-// confirm removes policies, unless they have come back. Those that have disappeared later have set wake again.
+// confirm removes policies, unless they have come back. If other policies have disappeared in the meantime, wake has a value
+// again.
 func (r *removal) confirm(names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

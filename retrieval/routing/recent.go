@@ -39,7 +39,7 @@ const unstoredTimeout = 10 * time.Second
 // If no known engine captures the PV, an unknown engine may capture it in a shard that nobody named: this
 // table may be outdated. Held.Confirmed says up to which time it is right.
 func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
-	seen := r.seen() // before the table is loaded, and long before all engines have answered: the table may be outdated then
+	seen := r.seen() // before the table is loaded: when all engines have answered, the table may be outdated
 	pv, at := q.PV, r.table.Load()
 	held, urls, captured := at.holders(pv)
 	held.Unanswered = held.Unanswered || !r.synced.Load()

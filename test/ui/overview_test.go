@@ -90,7 +90,7 @@ func twoEngines() *overview.Fleet {
 	}
 }
 
-// described is a store that says a given description of itself.
+// described is a store with a given description.
 type described struct {
 	store.Store
 	is store.Description

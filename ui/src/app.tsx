@@ -78,7 +78,7 @@ export function App({ look }: { look: Look }) {
   const lanes = group(traces, state);
   const unknown = state.limits.flatMap((pv) => (typeof limits.get(pv) === "string" ? [`The alarm limits of ${pv} cannot be read: ${limits.get(pv)}`] : []));
   const gaps = traces.some((t) => t.breaks.some((b) => inView(b, range)));
-  const tall = height > 1600; // a tall screen has room for all that is below the lanes
+  const tall = height > 1600; // a tall screen also has room for everything below the lanes
   const arrays = tall ? traces.filter((t) => t.heat && t.heat.rows > 0).length * (11 * theme.font + 90) : 0;
   const below = (gaps ? 320 : 160) + (state.window ? (tall ? 200 : 150) : 0) + (tall && state.show ? 20 * theme.font + 140 : 0) + arrays + 34;
   const laneHeight = Math.max(130, Math.min(tall ? 1500 : 900, Math.floor((height - below) / Math.max(1, lanes.length))));

@@ -1,5 +1,5 @@
-// The settings of an axis: logarithmic or not, and a range that is automatic or fixed. A heat map has only logarithmic
-// colours.
+// The settings of an axis: logarithmic or not, and a range that is automatic or fixed. For a heat map, the only setting is
+// whether its colours are logarithmic.
 
 import { useState } from "preact/hooks";
 import type { AxisOf } from "./lanes";

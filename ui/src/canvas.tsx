@@ -16,8 +16,9 @@ interface CanvasProps {
   y: [number, number];
   /** The texts at the axes. */
   names: [(v: number) => string, (v: number) => string];
-  /** The x axis, and the y axis, have marks at whole numbers only. */
+  /** The x axis has marks at whole numbers only. */
   whole: boolean;
+  /** The y axis has marks at whole numbers only. */
   wholeY?: boolean;
   draw: (u: uPlot) => void;
   /** A number that changes when draw draws something else of the same data. */

@@ -186,7 +186,7 @@ function drawEvents(c: Context, t: Trace, s: Series, theme: Theme) {
 function drawSeverity(c: Context, s: Series, i: number, theme: Theme) {
   const height = 4 * c.px;
   const y = c.box.top + c.box.height - (i + 1) * height;
-  for (const severity of [1, 2, 3]) { // the worst is on top where several share a pixel
+  for (const severity of [1, 2, 3]) { // where several severities share a pixel, the worst is on top
     c.ctx.fillStyle = theme.severity[severity];
     for (let k = 0; k < s.rows; k++) {
       if (Math.min(3, s.severity[k]) !== severity) continue;

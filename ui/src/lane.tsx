@@ -25,8 +25,9 @@ export interface LaneProps {
   onZoom: (r: Range) => void;
   onSelect: (r: Range) => void;
   onPan: (r: Range, done: boolean) => void;
-  /** onCursor is called with the time at the pointer, its place in the window, and the trace and the value of the first
-   * axis below it. These two are undefined while the pointer is over another lane. */
+  /** onCursor is called with the time at the pointer and with the place of the pointer in the window. pv is the trace below
+   * the pointer, and value is where the pointer is on the first axis. Both are undefined while the pointer is over another
+   * lane. */
   onCursor: (t: number | undefined, x: number, y: number, pv: string | undefined, value: number | undefined) => void;
 }
 

@@ -109,7 +109,7 @@ const (
 func newWaiting() *admission.Budget { return admission.NewBudget(maxWaiting, waitingShare) }
 
 // errTooManyWait means that a token cannot be judged now, because too many others are being judged.
-var errTooManyWait = fmt.Errorf("%w: at most %d requests wait for that at a time, and %d of one client", errUnavailable, maxWaiting, waitingShare)
+var errTooManyWait = fmt.Errorf("%w: at most %d requests may wait for a check at a time, and at most %d of one client", errUnavailable, maxWaiting, waitingShare)
 
 // Restricts reports whether somebody may not read something.
 func (a *Access) Restricts() bool { return !a.rules.open() }

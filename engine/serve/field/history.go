@@ -91,7 +91,7 @@ func numberOf(m *sample.Metadata, field string) string {
 	return ""
 }
 
-// binary reports whether only records of two states have a field.
+// binary reports whether a field belongs only to records with two states, which are bi and bo.
 func binary(field string) bool { return field == "ZNAM" || field == "ONAM" }
 
 // isText reports whether a field is a text even if it looks like a number.

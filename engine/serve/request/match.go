@@ -65,7 +65,7 @@ func Globs(patterns ...string) (Matcher, error) {
 	}, nil
 }
 
-// GlobFold matches names with the wildcards * and ?, in upper or lower case. A pattern without wildcards is a name, as
+// GlobFold matches names with the wildcards * and ?, and ignores case. A pattern without wildcards is a name, as
 // in Glob. It refuses a pattern that would take too long.
 func GlobFold(pattern string) (Matcher, error) {
 	if !IsGlob(pattern) {

@@ -47,7 +47,7 @@ type Schema struct {
 	Columns []Column
 	// Notes are the facts that are known before the first row.
 	Notes []Note
-	// Origin says which archive the table comes from. Formats with metadata of files have it: Arrow and Parquet.
+	// Origin says which archive the table comes from. Only files of the formats Arrow and Parquet have it.
 	Origin []Note
 }
 

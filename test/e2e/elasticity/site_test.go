@@ -30,7 +30,7 @@ type site struct {
 	pvs        []string
 	redundancy int
 	shards     int32 // number of shards; as many more have the PVs with redundancy 2
-	// restless is true if groups are edited all the time, so that there are always shards that move.
+	// restless is true if groups are edited all the time, so that some shards always move.
 	restless bool
 }
 

@@ -9,8 +9,8 @@ import (
 // closeTime is how long Close waits. A session ends its connections within milliseconds.
 const closeTime = 5 * time.Second
 
-// leaked counts the sessions of this process that Close gave up. It belongs to the process and not to a store,
-// because the goroutines of such a session stay when its store is closed and another one is opened.
+// leaked counts the sessions of this process that did not close in time. It belongs to the process and not to a store,
+// because the goroutines of such a session stay when its store is closed and another store is opened.
 var leaked leaks
 
 // Leaked returns how many sessions did not close within the time limit since the process started.
