@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 
@@ -76,6 +77,8 @@ type Column struct {
 	// Metadata are those at the end of the range. They are valid if Known is true.
 	Metadata sample.Metadata
 	Known    bool
+	// Labels are the names of the states in the whole range. There are none if they changed in it.
+	Labels []string
 }
 
 // Values are the values of a PV in the rows of a slab.
@@ -152,7 +155,23 @@ func (t *Table) column(ctx context.Context, pv string) (c Column, err error) {
 	if c.Type == sample.Unknown {
 		c.Kind = rollup.Number // the column has no values
 	}
-	return c, nil
+	if c.Kind == rollup.Choice && c.Known {
+		c.Labels, err = t.labels(ctx, &c)
+	}
+	return c, err
+}
+
+// labels returns the names of the states of a PV, or none if they changed in the range.
+func (t *Table) labels(ctx context.Context, c *Column) ([]string, error) {
+	for m, err := range t.reader.MetadataHistory(ctx, c.PV, t.opts.From, t.opts.To) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the metadata of %s: %w", c.PV, err)
+		}
+		if !slices.Equal(m.Labels, c.Metadata.Labels) {
+			return nil, nil
+		}
+	}
+	return c.Metadata.Labels, nil
 }
 
 func (c *Column) check(f Fill) error {

@@ -138,7 +138,7 @@ func (s *Shard) leaveOut(row *store.JournalRow, g *gathering, err error) {
 		"writer", row.Writer.String(), "position", uint64(row.At), "err", err)
 	m := sample.Mark{Time: g.captured, End: s.clock.Now().End, Kind: sample.Lost, Reason: sample.Damaged, Text: err.Error()}
 	if t, failed := journal.FlushTime(*row); failed == nil {
-		m.End = latestBuilt(row, max(t, g.read))
+		m.End = max(t, g.read) + int64(rowSlack)
 	}
 	pvs, failed := journal.Names(row.Index)
 	for _, pv := range pvs {

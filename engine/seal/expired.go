@@ -17,26 +17,9 @@ const rowsExpire = 7 * 24 * time.Hour
 // partitionSpan is more than the time between the first and the last row of a partition.
 const partitionSpan = 5 * time.Minute
 
-const (
-	// rowSlack is how much later a row may have been built than its time says. This time is the earliest one that was
-	// possible, by what the writer knew about its clock.
-	rowSlack = clock.Widest
-	// writeSlack is more than the difference between the clocks of the store and of the IOCs. So by the clock of an IOC, a
-	// row may have been built up to writeSlack after JournalRow.Written, although it was built before it was written.
-	writeSlack = 30 * time.Second
-)
-
-// latestBuilt returns the latest time, in ns since 1970, at which a row may have been built, given its time. A row is
-// built before it is written, and written at once unless the store is away. So the store's clocks leave little doubt
-// about a row whose writer's clock was right. latestBuilt is not earlier than the row's time, because samples of an IOC
-// without a clock have the times of the writer's clock.
-func latestBuilt(row *store.JournalRow, built int64) int64 {
-	latest := built + int64(rowSlack)
-	if row.Written != 0 {
-		latest = min(latest, row.Written+int64(writeSlack))
-	}
-	return max(latest, built)
-}
+// rowSlack is how much later than the time of its row a sample may be. The row's time is the earliest one that was
+// possible, by what the writer knew about its clock, and an IOC's clock may be ahead.
+const rowSlack = clock.Widest
 
 const expiredText = "journal rows expired before they were sealed"
 
@@ -58,7 +41,7 @@ func (s *Shard) noteGap(ctx context.Context, g *gathering, row *store.JournalRow
 		written = s.clock.Now().Now
 	}
 	if row.At.N() > g.at.N()+1 || s.clock.Earliest()-written > int64(ttl-partitionSpan) {
-		g.gaps = append(g.gaps, gap{after: g.at, rows: missing, from: g.captured, to: latestBuilt(row, max(written, g.read))})
+		g.gaps = append(g.gaps, gap{after: g.at, rows: missing, from: g.captured, to: max(written, g.read) + int64(rowSlack)})
 	}
 	return nil
 }

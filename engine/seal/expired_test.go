@@ -114,7 +114,7 @@ func TestExpiredRowsAreMarked(t *testing.T) {
 				}
 				l, all := (*losses)[0], m.all["A"]
 				if l.Kind != sample.Lost || l.pv != "" || l.Time > all[10*c.from].Time || l.End < all[10*c.to+9].Time ||
-					10*c.to+10 < len(all) && l.End > all[10*c.to+19].Time+int64(10*time.Second+writeSlack) {
+					10*c.to+10 < len(all) && l.End > all[10*c.to+19].Time+int64(10*time.Second+rowSlack) {
 					t.Errorf("the mark is %+v, want one of the samples from %d to %d", l, all[10*c.from].Time, all[10*c.to+9].Time)
 				}
 			})
@@ -180,24 +180,6 @@ func TestTheMarkOfExpiredRowsBoundsAWriterWithoutAClock(t *testing.T) {
 			t.Errorf("the losses are %+v, want one from %d to %d", *losses, lost[0].Time, lost[9].Time)
 		}
 	})
-}
-
-// TestTheLatestTimeOfARow checks up to when the samples of a row may have been captured: little later than it was
-// written, if its writer's clock was right, and never before the row's own time.
-func TestTheLatestTimeOfARow(t *testing.T) {
-	const built = int64(time.Hour)
-	for name, c := range map[string]struct{ written, want time.Duration }{
-		"at once":                        {time.Second, time.Second + writeSlack},
-		"the writer's clock was unknown": {clock.Widest, clock.Widest},
-		"it was written again later":     {12 * time.Hour, rowSlack},
-		"the writer's clock was ahead":   {-20 * time.Minute, 0},
-		"rows do not expire":             {-time.Hour, rowSlack}, // Written is 0
-	} {
-		row := &store.JournalRow{Written: built + int64(c.written)}
-		if got := time.Duration(latestBuilt(row, built) - built); got != c.want {
-			t.Errorf("%s: the row was built at most %v after its time, want %v", name, got, c.want)
-		}
-	}
 }
 
 // TestASecondAttemptMarksWhatItCouldHaveLost checks that rows which expired after earlier rows of their writer were

@@ -44,6 +44,26 @@ func analysisOn(r *rig) *rig {
 
 const analysisSpan = "&from=2025-12-31T23:59:50Z&to=2026-01-01T00:00:00Z"
 
+// TestAlignedStatesAreRelabelled checks that a table names no states if their names changed in the range.
+func TestAlignedStatesAreRelabelled(t *testing.T) {
+	r := analysis(t)
+	labels := func() string {
+		code, got := r.get("/api/v1/samples?pv=E&align=3s" + analysisSpan)
+		if code != 200 {
+			t.Errorf("the table is %d %s", code, got)
+		}
+		head, _, _ := strings.Cut(got, `"rows"`)
+		return head
+	}
+	if head := labels(); !strings.Contains(head, `"labels":["Closed","Open"]`) {
+		t.Errorf("the names of the states are missing: %s", head)
+	}
+	r.check(r.store.PutMetadata(t.Context(), store.PVMetadata{PV: "E", Time: newYear - 5*second, Metadata: sample.Metadata{Labels: []string{"Open", "Closed"}}}))
+	if head := labels(); strings.Contains(head, "labels") {
+		t.Errorf("the names of the states do not fit all rows: %s", head)
+	}
+}
+
 // TestAlignedTable checks the rows of a table, and that it says what it has.
 func TestAlignedTable(t *testing.T) {
 	r := analysis(t)

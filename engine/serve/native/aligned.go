@@ -107,10 +107,7 @@ func alignedColumns(t *align.Table) []table.Column {
 		column := table.Column{Name: c.PV, Type: table.Float, Nulls: true}
 		switch c.Kind {
 		case rollup.Choice:
-			column.Type = table.Int
-			if c.Known {
-				column.Labels = c.Metadata.Labels
-			}
+			column.Type, column.Labels = table.Int, c.Labels
 		case rollup.Text:
 			column.Type = table.Text
 		}
