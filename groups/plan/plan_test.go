@@ -47,6 +47,14 @@ func TestPlan(t *testing.T) {
 		s.Sampling = &v1alpha1.Sampling{Mode: v1alpha1.Scan, Period: new(v1alpha1.Duration("10m"))}
 	}
 	deletes := func(s *v1alpha1.ArchiveGroupSpec) { s.DeletionPolicy = v1alpha1.DeleteData }
+	expiredDeletes := func(s *v1alpha1.ArchiveGroupSpec) {
+		deletes(s)
+		s.ExpiresAt = new(metav1.NewTime(now.Add(-time.Hour)))
+	}
+	deleted := func(g v1alpha1.ArchiveGroup) v1alpha1.ArchiveGroup {
+		g.DeletionTimestamp, g.Finalizers = new(metav1.NewTime(now)), []string{v1alpha1.DataFinalizer}
+		return g
+	}
 	for _, c := range []struct {
 		name          string
 		before, files State
@@ -79,6 +87,17 @@ func TestPlan(t *testing.T) {
 		{
 			name: "in a cluster the data goes, too", before: groups(group("a", nil, "A"), group("b", deletes, "A", "B")), files: groups(group("a", nil, "A")),
 			options: Options{Prune: true, DeletesData: true}, unchanged: 1, want: []PV{{Name: "B", Action: Remove, Group: "ns/b", DeletesData: true}},
+		},
+		{
+			name: "data of an expired group goes, too", before: groups(group("b", expiredDeletes, "B")), options: Options{Prune: true, DeletesData: true},
+			want: []PV{{Name: "B", Action: Remove, Group: "ns/b", DeletesData: true}},
+		},
+		{
+			name: "data of an expired group stays if another group has the PV", before: groups(group("a", nil, "B"), group("b", expiredDeletes, "B")),
+			files: groups(group("a", nil, "B")), options: Options{Prune: true, DeletesData: true}, unchanged: 1,
+		},
+		{
+			name: "data that is deleted already is no change", before: groups(deleted(group("b", deletes, "B"))), options: Options{Prune: true, DeletesData: true},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
