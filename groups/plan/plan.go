@@ -84,8 +84,10 @@ type Plan struct {
 	MoreProblems int       `json:"moreProblems"`
 }
 
-// Empty reports whether nothing happens to any PV, now or later.
-func (p *Plan) Empty() bool { return len(p.PVs) == 0 && len(p.Later) == 0 }
+// Empty reports whether nothing happens to any PV, now or later, and no problem is new.
+func (p *Plan) Empty() bool {
+	return len(p.PVs) == 0 && len(p.Later) == 0 && len(p.NewProblems) == 0 && p.MoreProblems == 0
+}
 
 // place is a channel with its shard.
 type place struct {
