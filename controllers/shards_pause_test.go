@@ -55,24 +55,4 @@ var _ = Describe("Planned pauses and expiry", func() {
 		Eventually(paused).Should(And(HaveLen(1), HaveKeyWithValue("P:0002", HavePrefix("its capture ended at "))))
 		Eventually(func() int { return p.outcomes.Get(key(p.namespace, "main")).Groups[p.namespace+"/pausing"].Ended }).Should(Equal(1))
 	})
-
-	It("show in the status although the lists stay the same", func(ctx SpecContext) {
-		p := newShardsFixture(ctx)
-		p.startEngines(ctx, "e1")
-		p.archiver(ctx)
-		p.group(ctx, "a-staying", "Q:", 1, nil)
-		g := p.group(ctx, "b-ending", "Q:", 1, nil)
-		ended := func() int {
-			out := p.outcomes.Get(key(p.namespace, "main"))
-			if out == nil || out.Groups[p.namespace+"/b-ending"] == nil || out.Groups[p.namespace+"/a-staying"] == nil {
-				return -1
-			}
-			return out.Groups[p.namespace+"/b-ending"].Ended
-		}
-		Eventually(ended).Should(Equal(0))
-		g.Spec.Channels[0].ExpiresAt = new(metav1.NewTime(time.Now().Add(4 * time.Second).Truncate(time.Second)))
-		Expect(k8s.Update(ctx, g)).To(Succeed())
-		Eventually(ended).Should(Equal(1))
-		Expect(p.pauses(ctx)).To(BeEmpty())
-	})
 })
