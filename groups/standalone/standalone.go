@@ -149,9 +149,15 @@ func (d *Driver) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if next = d.apply(); !next.IsZero() {
-			expiry.Reset(untilNext(next, time.Now()))
-		}
+		next = d.apply()
+		waitFor(next, expiry)
+	}
+}
+
+// waitFor sets a timer after which the clock is read again. If next is zero, it does nothing.
+func waitFor(next time.Time, timer *time.Timer) {
+	if !next.IsZero() {
+		timer.Reset(untilNext(next, time.Now()))
 	}
 }
 
