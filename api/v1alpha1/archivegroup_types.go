@@ -119,6 +119,7 @@ type ArchiveGroupSpec struct {
 
 	// expiresAt is when the capture ends. Stored data is kept as retention defines.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self > timestamp('1970-01-01T00:00:00Z')",message="expiresAt must be a time such as 2027-06-30T00:00:00Z"
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
 
 	// shardBy defines which PVs are captured by the same engine. Default: PVs are distributed one

@@ -65,6 +65,7 @@ type Channel struct {
 	// expiresAt is when the capture of the PV ends. Stored data is kept as retention defines. The
 	// group's expiresAt also ends the capture.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self > timestamp('1970-01-01T00:00:00Z')",message="expiresAt must be a time such as 2027-06-30T00:00:00Z"
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
 }
 

@@ -23,10 +23,12 @@ type PlannedPause struct {
 	Reason string `json:"reason,omitempty"`
 
 	// match is a regular expression in RE2 syntax that is searched in the canonical PV name. Only PVs
-	// that match are paused. Default: all PVs of the group.
+	// that match are paused. It may have at most 300 instructions when it is compiled. Default: all
+	// PVs of the group.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="''.matches(self) || !''.matches(self)",message="match must be a regular expression in RE2 syntax"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[{][0-9,]*[0-9]{3}|[)][{][0-9,]*[0-9]{2}|[)][{].*[)][{]')",message="match must not repeat a character more than 99 times or a group more than 9 times, and may repeat only one group by a number"
+	// +kubebuilder:validation:XValidation:rule="self.matches('[{][0-9,]*[0-9]{3}|[)][{][0-9,]*[0-9]{2}|[)][{].*[)][{]') || ''.matches(self) || !''.matches(self)",message="match must be a regular expression in RE2 syntax"
 	Match string `json:"match,omitempty"`
 }

@@ -4,11 +4,13 @@ package v1alpha1
 // given replaces the group's setting. A rule without settings is an exception: its PVs keep the group's settings.
 type Rule struct {
 	// match is a regular expression in RE2 syntax that is searched in the canonical PV name. Begin it
-	// with ^ and end it with $ to match whole names.
+	// with ^ and end it with $ to match whole names. It may have at most 300 instructions when it is
+	// compiled.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="''.matches(self) || !''.matches(self)",message="match must be a regular expression in RE2 syntax"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[{][0-9,]*[0-9]{3}|[)][{][0-9,]*[0-9]{2}|[)][{].*[)][{]')",message="match must not repeat a character more than 99 times or a group more than 9 times, and may repeat only one group by a number"
+	// +kubebuilder:validation:XValidation:rule="self.matches('[{][0-9,]*[0-9]{3}|[)][{][0-9,]*[0-9]{2}|[)][{].*[)][{]') || ''.matches(self) || !''.matches(self)",message="match must be a regular expression in RE2 syntax"
 	Match string `json:"match,omitempty"`
 
 	// sampling replaces the group's sampling field by field. If it sets mode, the group's period,

@@ -50,7 +50,10 @@ files are all groups of the archive, and groups that they lack count as deleted.
 ChannelFinder is queried only with --channelfinder. Otherwise the plan lacks the PVs that it
 lists. To see what a new retention does to stored data, use varve retention plan.
 
-Exit codes: 0 nothing changes, 1 something changes, 2 the plan failed.`,
+With --current, the plan does not know the ArchivePolicies of varve standalone --policies.
+
+Exit codes: 0 nothing changes, 1 something changes or a problem is new, 2 the plan failed, or
+nothing seems to change and you may not read the ArchivePolicies.`,
 		Example: `  # Edit a copy of the groups of varve standalone, and compare:
   varve plan -f edited --current groups --prune
 
@@ -59,7 +62,12 @@ Exit codes: 0 nothing changes, 1 something changes, 2 the plan failed.`,
 
   # All PVs, for a program:
   varve plan -f groups --namespace beamline --archiver main -o json`,
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return exitError{fmt.Errorf("%w (-f takes one file or directory)", err), exitFailed}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd, time.Now()) },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, exitFailed} })
@@ -105,11 +113,23 @@ func (o *changeOptions) run(cmd *cobra.Command, now time.Time) error {
 	if err == nil {
 		err = p.print(cmd.OutOrStdout(), o)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return exitError{err, exitFailed}
+	}
+	return p.result()
+}
+
+// result returns an error with the exit code of a plan, or nil if nothing changes.
+func (p *changePlan) result() error {
+	switch {
 	case !p.Empty():
-		return exitError{fmt.Errorf("%d PVs would change now, and %d events later", len(p.PVs), len(p.Later)), exitProblems}
+		message := fmt.Sprintf("%d PVs would change now, and %d events later", len(p.PVs), len(p.Later))
+		if n := len(p.NewProblems) + p.MoreProblems; n > 0 {
+			message += fmt.Sprintf("; %d problems are new", n)
+		}
+		return exitError{errors.New(message), exitProblems}
+	case p.incomplete != nil:
+		return exitError{p.incomplete, exitFailed}
 	}
 	return nil
 }
@@ -118,6 +138,8 @@ func (o *changeOptions) run(cmd *cobra.Command, now time.Time) error {
 type changePlan struct {
 	plan.Plan
 	Notes []string `json:"notes"`
+	// incomplete says why the plan does not know whether something changes. It is nil if it knows.
+	incomplete error
 }
 
 // plan makes the plan.
@@ -145,7 +167,7 @@ func (o *changeOptions) plan(ctx context.Context, now time.Time) (*changePlan, e
 			return nil, err
 		}
 		state, archive = found.state, found.archive
-		out.Notes = append(out.Notes, found.notes...)
+		out.Notes, out.incomplete = append(out.Notes, found.notes...), found.incomplete
 	}
 	if o.finder {
 		answers, err := queryChannelFinder(ctx, state, applied)
@@ -160,6 +182,9 @@ func (o *changeOptions) plan(ctx context.Context, now time.Time) (*changePlan, e
 	}
 	if unknown := slices.Compact(slices.Sorted(slices.Values(append(state.Unknown(), after.Unknown()...)))); len(unknown) > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("the plan lacks the PVs that ChannelFinder lists for %d groups (%s); use --channelfinder", len(unknown), firstOf(unknown)))
+	}
+	if absent := state.Absent(); len(absent) > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("ConfigMaps of %d groups in effect are missing or have no label (%s): the archive still captures the PVs that they listed, and the plan lacks them", len(absent), firstOf(absent)))
 	}
 	before := state.Compile(archive, nil, now)
 	out.Plan = plan.Compare(before, after.Compile(archive, &before, now), archive)

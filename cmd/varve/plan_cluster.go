@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,8 @@ type clusterState struct {
 	state   plan.State
 	archive compile.Archive
 	notes   []string
+	// incomplete says what could not be read. It is nil if everything was read.
+	incomplete error
 }
 
 // read reads the groups of the Archiver with everything that they depend on. It changes applied: it moves objects of the
@@ -48,7 +51,8 @@ func (c *planCluster) read(ctx context.Context, applied *plan.State) (*clusterSt
 	var policies v1alpha1.ArchivePolicyList
 	switch err := client.List(ctx, &policies, kube.InNamespace(c.namespace)); {
 	case apierrors.IsForbidden(err):
-		out.notes = append(out.notes, "you may not read ArchivePolicies, so the plan does not show which PVs they refuse")
+		out.incomplete = errors.New("you may not read ArchivePolicies, so the plan does not show which PVs they refuse")
+		out.notes = append(out.notes, out.incomplete.Error())
 	case err != nil:
 		return nil, fmt.Errorf("reading the ArchivePolicies: %w", err)
 	}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/varve/groups/plan"
 )
 
 // writeGroup writes a manifest of a group with one PV for each name.
@@ -66,6 +69,28 @@ func TestPlanOfFiles(t *testing.T) {
 	}
 }
 
+// TestPlanShowsNewProblems checks that a new problem is a difference for programs, and that a plan says what it cannot know.
+func TestPlanShowsNewProblems(t *testing.T) {
+	current, edited := t.TempDir(), t.TempDir()
+	writeGroup(t, current, "a", "", "SR:A")
+	writeGroup(t, edited, "a", "  rules: [{match: '.{0,99}.{0,99}', paused: true}]\n", "SR:A")
+	out, _, err := varve(t, "plan", "-f", edited, "--current", current)
+	if exitCode(err) != exitProblems || err.Error() != "0 PVs would change now, and 0 events later; 1 problems are new" || !strings.Contains(out, "new problems:\n  default/a: parsing rules[0].match") {
+		t.Errorf("a new problem gives %v:\n%s", err, out)
+	}
+	writeGroup(t, current, "listed", "  channelsFrom: [{configMap: {name: pvs}}]\n", "SR:B")
+	if out, _, err := varve(t, "plan", "-f", current, "--current", current); err != nil || !strings.Contains(out, "note: ConfigMaps of 1 groups in effect are missing or have no label (default/listed): the archive still captures") {
+		t.Errorf("with a missing ConfigMap: %v\n%s", err, out)
+	}
+	unreadable := &changePlan{incomplete: errors.New("you may not read ArchivePolicies")}
+	if err := unreadable.result(); exitCode(err) != exitFailed || err.Error() != "you may not read ArchivePolicies" {
+		t.Errorf("without a right, an empty plan ends with %v", err)
+	}
+	if unreadable.Removed, unreadable.PVs = 1, []plan.PV{{Name: "A", Action: plan.Remove}}; exitCode(unreadable.result()) != exitProblems {
+		t.Errorf("without a right, a change ends with %v", unreadable.result())
+	}
+}
+
 // TestPlanNamesWhatIsWrong checks that a plan that cannot be made ends with code 2 and names the reason.
 func TestPlanNamesWhatIsWrong(t *testing.T) {
 	dir, broken := t.TempDir(), t.TempDir()
@@ -79,6 +104,7 @@ func TestPlanNamesWhatIsWrong(t *testing.T) {
 		"-f " + dir + " --current " + broken:                                                "spec.sampling.mode",
 		"-f " + dir + " --current " + dir + " -o yaml":                                      "--format",
 		"-f " + dir + " --current " + dir + " --most -1":                                    "--most",
+		"-f " + dir + " --current " + dir + " extra":                                        "-f takes one file",
 		"-f " + dir + " --archiver A_B":                                                     "--archiver",
 		"-f " + dir + " --archiver main --kubeconfig " + filepath.Join(dir, "no-such-file"): "--kubeconfig",
 	} {

@@ -15,9 +15,11 @@ type memory struct {
 	// compiled is the latest compilation, without its data.
 	compiled *compilation
 	// published is the outcome that was published last. publishedFingerprint is the
-	// fingerprint of its compilation.
+	// fingerprint of its compilation, and publishedExpiry the time at which its result changes: two
+	// compilations before and after such a time have the same fingerprint.
 	published            *outcome.Outcome
 	publishedFingerprint uint64
+	publishedExpiry      time.Time
 	// captured maps each group (namespace/name) to a fingerprint: that of the version of the
 	// group that engines captured last.
 	captured map[string]uint64

@@ -23,12 +23,12 @@ func (r *Reconciler) publish(name types.NamespacedName, in *observed, compiled *
 		Unplaced: placed.Unplaced, Moving: placed.Moving, Moves: known.moves, Outdated: in.outdated(compiled, known.captured),
 	}
 	known.captured = capturedFingerprints(compiled, out.Outdated, known.captured)
-	if old := known.published; old != nil && known.publishedFingerprint == compiled.fingerprint && old.MissingCRD == "" &&
+	if old := known.published; old != nil && known.publishedFingerprint == compiled.fingerprint && known.publishedExpiry.Equal(compiled.expiry) && old.MissingCRD == "" &&
 		slices.EqualFunc(old.Blind, out.Blind, placement.BlindEngine.Equal) && old.Unplaced == out.Unplaced && old.Moving == out.Moving && old.Moves == out.Moves && maps.Equal(old.Outdated, out.Outdated) &&
 		maps.Equal(old.Generations, out.Generations) {
 		return
 	}
-	known.published, known.publishedFingerprint = out, compiled.fingerprint
+	known.published, known.publishedFingerprint, known.publishedExpiry = out, compiled.fingerprint, compiled.expiry
 	r.Outcomes.Put(name, out)
 }
 

@@ -3,9 +3,14 @@ package shards
 import (
 	"maps"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/outcome"
+	"varve.dev/varve/controllers/placement"
 	"varve.dev/varve/groups/compile"
 )
 
@@ -54,5 +59,23 @@ func TestCapturedFingerprints(t *testing.T) {
 	got := capturedFingerprints(compiled, map[string]int{"b": 1, "c": 1}, map[string]uint64{"b": 7, "gone": 8})
 	if want := map[string]uint64{"a": 1, "b": 7}; !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestAnExpiryIsPublishedAlthoughNoListChanges checks compilations before and after a PV expires that another group still
+// captures: they have the same fingerprint and the same lists.
+func TestAnExpiryIsPublishedAlthoughNoListChanges(t *testing.T) {
+	archiver, end := types.NamespacedName{Namespace: "ns", Name: "main"}, time.Unix(2e9, 0)
+	r, known := &Reconciler{Outcomes: &outcome.Latest{}}, &memory{}
+	publish := func(ended int, expiry time.Time) int {
+		c := &compilation{fingerprint: 1, expiry: expiry, groups: map[string]*compile.Group{"ns/g": {Ended: ended}}}
+		r.publish(archiver, &observed{}, c, placement.Result{}, known)
+		return r.Outcomes.Get(archiver).Groups["ns/g"].Ended
+	}
+	if publish(0, end) != 0 || publish(1, end) != 0 {
+		t.Error("an outcome that is the same by its fingerprint is published again")
+	}
+	if publish(1, end.Add(time.Hour)) != 1 || publish(2, time.Time{}) != 2 {
+		t.Error("the expiry is not published")
 	}
 }

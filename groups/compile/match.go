@@ -1,9 +1,12 @@
 package compile
 
 import (
+	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"strings"
+
+	"varve.dev/varve/api/v1alpha1"
 )
 
 // matcher matches names of PVs with a regular expression. A group may have many rules and 200,000 PVs, and most
@@ -15,23 +18,70 @@ type matcher struct {
 	prefix, suffix, text string
 }
 
-// newMatcher returns the matcher of an expression in RE2 syntax.
+// maxProgram is the maximum number of instructions of an expression. Each name costs up to its length times as
+// many steps. An expression of 256 bytes without repetitions has fewer.
+const maxProgram = 300
+
+// newMatcher returns the matcher of an expression in RE2 syntax. It refuses expressions that would take too long.
 func newMatcher(expression string) (*matcher, error) {
+	tree, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	if n := instructions(tree); n > maxProgram {
+		return nil, fmt.Errorf("the expression has about %d instructions when it is compiled, and may have at most %d: shorten it, or repeat less", n, maxProgram)
+	}
 	re, err := regexp.Compile(expression)
 	if err != nil {
 		return nil, err
 	}
 	m := &matcher{re: re}
-	tree, err := syntax.Parse(expression, syntax.Perl)
-	if err != nil {
-		return m, nil // the expression alone decides
-	}
 	parts := []*syntax.Regexp{tree}
 	if tree.Op == syntax.OpConcat {
 		parts = tree.Sub
 	}
 	m.learn(parts)
 	return m, nil
+}
+
+// MatchSteps returns at most how many steps the expressions of the rules and pauses of a group need for one byte of a
+// name.
+func MatchSteps(spec *v1alpha1.ArchiveGroupSpec) (steps int) {
+	add := func(expression string) {
+		if tree, err := syntax.Parse(expression, syntax.Perl); err == nil {
+			steps += min(instructions(tree), maxProgram)
+		}
+	}
+	for i := range spec.Rules {
+		add(spec.Rules[i].Match)
+	}
+	for i := range spec.Pauses {
+		add(spec.Pauses[i].Match)
+	}
+	return steps
+}
+
+// instructions returns about how many instructions an expression has when it is compiled. It does not compile it,
+// because an expression of few bytes can have hundreds of thousands.
+func instructions(p *syntax.Regexp) int {
+	sub := 0
+	for _, s := range p.Sub {
+		sub += instructions(s)
+	}
+	switch p.Op {
+	case syntax.OpLiteral:
+		return len(p.Rune)
+	case syntax.OpConcat:
+		return sub
+	case syntax.OpAlternate:
+		return sub + len(p.Sub) - 1
+	case syntax.OpRepeat: // x{2,4} is xx(x(x)?)?, and x{2,} is xx+
+		return max(p.Max, p.Min, 1)*sub + max(p.Max-p.Min, 1)
+	case syntax.OpCapture:
+		return sub + 2
+	default: // one character or position, or a loop
+		return sub + 1
+	}
 }
 
 // learn finds the literal texts in the parts of an expression, which follow each other.

@@ -3,7 +3,9 @@ package compile
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +95,57 @@ func TestAnInvalidRuleMatchesNothing(t *testing.T) {
 	want := []Problem{{"", "parsing rules[0].match: error parsing regexp: missing closing ): `(`"}}
 	if diff := cmp.Diff(want, r.Groups["ns/a"].Problems); diff != "" || byPV(r)["A"].Settings.Paused {
 		t.Errorf("%s, %+v", diff, byPV(r)["A"].Settings)
+	}
+}
+
+// TestAnExpressionThatTakesLongIsRefused checks the limit of what an expression costs for each name.
+func TestAnExpressionThatTakesLongIsRefused(t *testing.T) {
+	for _, e := range []string{
+		strings.Repeat(".{0,1000}", 27) + "[!#]", strings.Repeat(".{0,99}", 3), "((" + strings.Repeat("x", 200) + "){9}){9}", "(.{30}|.{40}){5}",
+	} {
+		if _, err := newMatcher(e); err == nil || !strings.Contains(err.Error(), "may have at most 300: shorten it, or repeat less") {
+			t.Errorf("%.40s: %v", e, err)
+		}
+	}
+	for _, e := range []string{
+		strings.Repeat("x", 256), strings.Repeat("x|", 128), strings.Repeat("x.*", 85), "^SR[0-9]{2}-[A-Z]{1,8}-[0-9]{4}:(X|Y){2}$", "^.{10,99}$", strings.Repeat("()", 80), "(?i)" + strings.Repeat("é", 126),
+	} {
+		if _, err := newMatcher(e); err != nil {
+			t.Errorf("%s: %v", e, err)
+		}
+	}
+	costly := strings.Repeat(".{0,99}", 4)
+	spec := v1alpha1.ArchiveGroupSpec{
+		Rules: []v1alpha1.Rule{{Match: costly, Paused: ptr(true)}}, Pauses: []v1alpha1.PlannedPause{{From: at(-time.Hour), To: at(time.Hour), Reason: "x", Match: costly}},
+		Channels: channels("A"),
+	}
+	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, spec)}, nil, Archive{Shards: 4}, now)
+	var problems string
+	for _, p := range r.Groups["ns/a"].Problems {
+		problems += p.Message + "\n"
+	}
+	if !strings.Contains(problems, "parsing rules[0].match: the expression has about") || !strings.Contains(problems, "parsing pauses[0].match: the expression has about") ||
+		byPV(r)["A"].Settings.Paused {
+		t.Errorf("%+v, problems: %s", byPV(r)["A"].Settings, problems)
+	}
+}
+
+// TestInstructionsAgreeWithTheCompiler compares the estimate with the program.
+func TestInstructionsAgreeWithTheCompiler(t *testing.T) {
+	more := []string{"x{2,4}", "x{0,50}", "x{3,}", "(ab|cd){5}", "(a{3}b){4}", "(x.*)+y?", "[a-z]{7}[^:]*", "(?i)abc", "(?:a|bb|ccc)*", strings.Repeat("x|", 128), strings.Repeat("()", 80)}
+	for _, e := range append(more, expressions...) {
+		tree, err := syntax.Parse(e, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		estimate := instructions(tree)
+		program, err := syntax.Compile(tree.Simplify())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(program.Inst); estimate > n+5 || n > estimate+5+estimate/5 {
+			t.Errorf("%q has %d instructions, and the estimate is %d", e, n, estimate)
+		}
 	}
 }
 

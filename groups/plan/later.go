@@ -7,9 +7,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
 )
 
-// Later is something that happens by itself at a later time: a group or PVs expire, or a planned pause begins or ends.
+// Later is something that happens at a later time: a group or PVs expire, a planned pause begins or ends, or the data of
+// a group is deleted when somebody deletes the group.
 type Later struct {
 	Group string `json:"group"`
 	// Action is Add if only the state after the change has the event, and Remove if only the state before has it.
@@ -46,6 +49,9 @@ func (s State) later(now time.Time) map[Later]bool {
 		g := &s.Groups[i]
 		add := func(format string, args ...any) {
 			events[Later{Group: name(g), Event: fmt.Sprintf(format, args...)}] = true
+		}
+		if s.NeedLabel && g.Spec.DeletionPolicy == v1alpha1.DeleteData { // it works only in a cluster
+			add("if somebody deletes the group, its data is deleted, too")
 		}
 		if isLater(g.Spec.ExpiresAt, now) {
 			add("the group expires at %s", utc(g.Spec.ExpiresAt))

@@ -23,7 +23,7 @@ type Action string
 const (
 	// Add means that no group names the PV yet.
 	Add Action = "add"
-	// Remove means that no group names the PV any longer.
+	// Remove means that no group names the PV any longer. Its group may have expired before.
 	Remove Action = "remove"
 	// Change means that settings of the PV change. Its group or its shard may change, too.
 	Change Action = "change"
@@ -84,8 +84,10 @@ type Plan struct {
 	MoreProblems int       `json:"moreProblems"`
 }
 
-// Empty reports whether nothing happens to any PV, now or later.
-func (p *Plan) Empty() bool { return len(p.PVs) == 0 && len(p.Later) == 0 }
+// Empty reports whether nothing happens to any PV, now or later, and no problem is new.
+func (p *Plan) Empty() bool {
+	return len(p.PVs) == 0 && len(p.Later) == 0 && len(p.NewProblems) == 0 && p.MoreProblems == 0
+}
 
 // place is a channel with its shard.
 type place struct {
@@ -110,6 +112,14 @@ func Compare(before, after compile.Result, archive compile.Archive) Plan {
 		if _, stays := is[pv]; !stays {
 			_, deletes := deleted[pv]
 			plan.add(PV{Name: pv, Action: Remove, Group: old.Group, DeletesData: deletes})
+		}
+	}
+	deletedBefore := places(before.Deletions)
+	for pv, gone := range deleted { // the data of PVs that are not captured any longer, such as those of an expired group
+		_, captured := was[pv]
+		_, added := is[pv]
+		if _, already := deletedBefore[pv]; !captured && !added && !already {
+			plan.add(PV{Name: pv, Action: Remove, Group: gone.Group, DeletesData: true})
 		}
 	}
 	slices.SortFunc(plan.PVs, func(a, b PV) int { return cmp.Compare(a.Name, b.Name) })

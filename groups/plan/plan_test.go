@@ -47,6 +47,14 @@ func TestPlan(t *testing.T) {
 		s.Sampling = &v1alpha1.Sampling{Mode: v1alpha1.Scan, Period: new(v1alpha1.Duration("10m"))}
 	}
 	deletes := func(s *v1alpha1.ArchiveGroupSpec) { s.DeletionPolicy = v1alpha1.DeleteData }
+	expiredDeletes := func(s *v1alpha1.ArchiveGroupSpec) {
+		deletes(s)
+		s.ExpiresAt = new(metav1.NewTime(now.Add(-time.Hour)))
+	}
+	deleted := func(g v1alpha1.ArchiveGroup) v1alpha1.ArchiveGroup {
+		g.DeletionTimestamp, g.Finalizers = new(metav1.NewTime(now)), []string{v1alpha1.DataFinalizer}
+		return g
+	}
 	for _, c := range []struct {
 		name          string
 		before, files State
@@ -79,6 +87,17 @@ func TestPlan(t *testing.T) {
 		{
 			name: "in a cluster the data goes, too", before: groups(group("a", nil, "A"), group("b", deletes, "A", "B")), files: groups(group("a", nil, "A")),
 			options: Options{Prune: true, DeletesData: true}, unchanged: 1, want: []PV{{Name: "B", Action: Remove, Group: "ns/b", DeletesData: true}},
+		},
+		{
+			name: "data of an expired group goes, too", before: groups(group("b", expiredDeletes, "B")), options: Options{Prune: true, DeletesData: true},
+			want: []PV{{Name: "B", Action: Remove, Group: "ns/b", DeletesData: true}},
+		},
+		{
+			name: "data of an expired group stays if another group has the PV", before: groups(group("a", nil, "B"), group("b", expiredDeletes, "B")),
+			files: groups(group("a", nil, "B")), options: Options{Prune: true, DeletesData: true}, unchanged: 1,
+		},
+		{
+			name: "data that is deleted already is no change", before: groups(deleted(group("b", deletes, "B"))), options: Options{Prune: true, DeletesData: true},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -179,7 +198,7 @@ func TestAMissingSourceRemovesNothing(t *testing.T) {
 	}
 	before := State{Groups: []v1alpha1.ArchiveGroup{group("a", lists)}, ConfigMaps: []*corev1.ConfigMap{pvs(nil, "A\nB")}}
 	got := compare(before, groups(group("a", lists)), Options{Prune: true})
-	if !got.Empty() || got.Unchanged != 2 || len(got.NewProblems) != 1 || !strings.Contains(got.NewProblems[0].Message, `ConfigMap "pvs" is missing`) {
+	if got.Empty() || len(got.PVs) != 0 || got.Unchanged != 2 || len(got.NewProblems) != 1 || !strings.Contains(got.NewProblems[0].Message, `ConfigMap "pvs" is missing`) {
 		t.Errorf("without the ConfigMap the plan is %+v", got)
 	}
 	got = compare(before, State{ConfigMaps: []*corev1.ConfigMap{pvs(nil, "A")}}, Options{})
@@ -188,7 +207,7 @@ func TestAMissingSourceRemovesNothing(t *testing.T) {
 	}
 	before.NeedLabel, before.ConfigMaps = true, []*corev1.ConfigMap{pvs(map[string]string{v1alpha1.LabelChannels: "true"}, "A\nB")}
 	got = compare(before, State{ConfigMaps: []*corev1.ConfigMap{pvs(nil, "A")}}, Options{})
-	if !got.Empty() || len(got.NewProblems) != 1 || !strings.Contains(got.NewProblems[0].Message, "has no label") {
+	if len(got.PVs) != 0 || len(got.NewProblems) != 1 || !strings.Contains(got.NewProblems[0].Message, "has no label") {
 		t.Errorf("with a ConfigMap without a label the plan is %+v", got)
 	}
 }
@@ -201,5 +220,36 @@ func TestANewGroupIsTheYoungest(t *testing.T) {
 	before.NeedLabel = true
 	if got := compare(before, groups(group("new", nil, "A")), Options{}); !got.Empty() {
 		t.Errorf("the plan is %+v", got.PVs)
+	}
+}
+
+// TestAbsentNamesGroupsWhosePVsAreUnknown checks that a plan can say which PVs it does not know.
+func TestAbsentNamesGroupsWhosePVsAreUnknown(t *testing.T) {
+	lists := func(s *v1alpha1.ArchiveGroupSpec) {
+		s.ChannelsFrom = []v1alpha1.ChannelSource{{ConfigMap: &v1alpha1.ConfigMapSource{Name: "pvs"}}}
+	}
+	s := groups(group("b", lists), group("a", lists), group("c", nil, "C"))
+	if got := s.Absent(); !slices.Equal(got, []string{"ns/a", "ns/b"}) {
+		t.Errorf("without the ConfigMap: %v", got)
+	}
+	s.ConfigMaps = []*corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pvs"}}}
+	if got := s.Absent(); len(got) != 0 {
+		t.Errorf("with the ConfigMap: %v", got)
+	}
+	if s.NeedLabel = true; len(s.Absent()) != 2 {
+		t.Errorf("without its label: %v", s.Absent())
+	}
+}
+
+// TestADeletionPolicyIsAChange checks that a plan is not empty if only the fate of data after a deletion changes.
+func TestADeletionPolicyIsAChange(t *testing.T) {
+	before, after := groups(group("a", nil, "A")), groups(group("a", func(s *v1alpha1.ArchiveGroupSpec) { s.DeletionPolicy = v1alpha1.DeleteData }, "A"))
+	if got := CompareLater(before, before.With(after, Options{Now: now}), now); len(got) != 0 {
+		t.Errorf("outside of a cluster, where it has no effect: %v", got)
+	}
+	before.NeedLabel = true
+	want := []Later{{"ns/a", Add, "if somebody deletes the group, its data is deleted, too"}}
+	if diff := cmp.Diff(want, CompareLater(before, before.With(after, Options{Now: now}), now)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -137,6 +137,25 @@ func (s State) query(url, query string) ([]string, bool, error) {
 	return s.ChannelFinder(url, query)
 }
 
+// Absent returns the groups with a ConfigMap that is missing or does not count. The archive still captures the PVs that it
+// listed, and a plan does not know them.
+func (s State) Absent() (groups []string) {
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if slices.ContainsFunc(g.Spec.ChannelsFrom, func(c v1alpha1.ChannelSource) bool {
+			if c.ConfigMap == nil {
+				return false
+			}
+			_, state := s.lookUp(g.Namespace, c.ConfigMap.Name)
+			return state != sources.Found
+		}) {
+			groups = append(groups, name(g))
+		}
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
+}
+
 // NameRules names the rules that apply to the PVs of a plan in the state after the change.
 func (s State) NameRules(p *Plan) {
 	finders := map[string]func(string) int{}

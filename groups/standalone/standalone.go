@@ -131,6 +131,7 @@ func (d *Driver) Run(ctx context.Context) {
 	expiry.Stop()
 	defer expiry.Stop()
 	read := false
+	var next time.Time // when the result changes by itself, or zero
 	for {
 		select {
 		case d.files = <-results:
@@ -141,13 +142,31 @@ func (d *Driver) Run(ctx context.Context) {
 				continue // without groups, nothing would be captured
 			}
 		case <-expiry.C:
+			if wait := untilNext(next, time.Now()); wait > 0 {
+				expiry.Reset(wait)
+				continue
+			}
 		case <-ctx.Done():
 			return
 		}
-		if next := d.apply(); !next.IsZero() {
-			expiry.Reset(time.Until(next))
-		}
+		next = d.apply()
+		waitFor(next, expiry)
 	}
+}
+
+// waitFor sets a timer after which the clock is read again. If next is zero, it does nothing.
+func waitFor(next time.Time, timer *time.Timer) {
+	if !next.IsZero() {
+		timer.Reset(untilNext(next, time.Now()))
+	}
+}
+
+// maxWait is the maximum time until the clock is read again. A timer does not follow corrections of the clock.
+const maxWait = time.Minute
+
+// untilNext returns how long to wait until the clock is read again. It returns zero if next has come.
+func untilNext(next, now time.Time) time.Duration {
+	return min(max(next.Sub(now), 0), maxWait)
 }
 
 // apply compiles and applies the groups. It returns when the next group expires, or zero.

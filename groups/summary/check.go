@@ -50,7 +50,12 @@ func Check(text []byte, provider v1alpha1.Provider) overview.Checked {
 	for _, w := range r.Warnings {
 		out.Warnings = append(out.Warnings, strings.TrimPrefix(w, source+": "))
 	}
-	compiled := compile.Compile(r.Groups, nil, compile.Archive{Shards: shards}, time.Now()).Groups[g.Namespace+"/"+g.Name]
+	checked := *g
+	if steps := matchSteps(g); steps > maxSteps {
+		checked.Spec.Rules, checked.Spec.Pauses = nil, nil
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the check did not apply the rules and pauses to the PVs, because it would take up to %d steps, and may take %d; varve plan applies them", steps, maxSteps))
+	}
+	compiled := compile.Compile([]v1alpha1.ArchiveGroup{checked}, nil, compile.Archive{Shards: shards}, time.Now()).Groups[g.Namespace+"/"+g.Name]
 	described := Of(g, provider, compiled)
 	for _, p := range described.Problems {
 		if p.Severity != overview.SeverityInfo && len(out.Warnings) < maxWarnings {
@@ -59,6 +64,19 @@ func Check(text []byte, provider v1alpha1.Provider) overview.Checked {
 	}
 	out.Group = &described
 	return out
+}
+
+// maxSteps bounds the steps that the expressions of a manifest need for the PVs in it, because the text comes from anybody
+// who may read the archive. So many steps take about a second. 64 rules of usual length and 1,000 PVs need half as many.
+const maxSteps = 100_000_000
+
+// matchSteps returns at most how many steps the expressions of a group need for the PVs in its manifest.
+func matchSteps(g *v1alpha1.ArchiveGroup) int {
+	bytes := 0
+	for i := range g.Spec.Channels {
+		bytes += len(g.Spec.Channels[i].Name)
+	}
+	return bytes * compile.MatchSteps(&g.Spec)
 }
 
 // maxDocuments is the number of YAML documents in a manifest. A file often begins with "---".

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -116,5 +117,32 @@ func TestAQuestionableGroupHasAProblem(t *testing.T) {
 	}})
 	if len(got) != 1 || got[0].Severity != overview.SeverityWarning || got[0].Text != "1 channel name" || got[0].Advice == "" {
 		t.Errorf("the problems are %+v", got)
+	}
+}
+
+// TestCheckBoundsExpressions checks that the text of a reader cannot take long: neither by one costly expression, nor
+// by many allowed ones and long names.
+func TestCheckBoundsExpressions(t *testing.T) {
+	manifest := func(match string, rules, pvs, length int) []byte {
+		text := head + "  rules:\n" + strings.Repeat("  - {match: '"+match+"'}\n", rules) + "  channels:\n"
+		for i := range pvs {
+			text += fmt.Sprintf("  - {name: 'PV:%d:%s'}\n", i, strings.Repeat("A", length))
+		}
+		return []byte(text)
+	}
+	c := Check(manifest(strings.Repeat(".{0,1000}", 27)+"[!#]", 64, 10, 50), "")
+	if len(c.Errors) != 64 || c.Errors[0].Field != "spec.rules[0].match" || !strings.Contains(c.Errors[0].Error, "match must not repeat") {
+		t.Errorf("a costly expression gives %d errors: %.500v", len(c.Errors), c.Errors)
+	}
+	c = Check(manifest(".{0,99}.{0,99}[!#]", 1, 1, 1), "")
+	if len(c.Errors) > 0 || !strings.Contains(strings.Join(c.Warnings, " "), "parsing rules[0].match: the expression has about 397 instructions when it is compiled, and may have at most 300") {
+		t.Errorf("an expression that is a little too long: %v, %v", c.Errors, c.Warnings)
+	}
+	c = Check(manifest(strings.Repeat("A.*", 80)+"[!#]", 64, 100, 200), "")
+	if len(c.Errors) > 0 || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "did not apply the rules and pauses") {
+		t.Errorf("many long expressions: %v, %v", c.Errors, c.Warnings)
+	}
+	if c = Check(manifest("^SR[0-9]{2}-.*:(TEMP|PRES)-[0-9]+$", 64, 1000, 20), ""); len(c.Errors) > 0 || strings.Contains(strings.Join(c.Warnings, " "), "did not apply") {
+		t.Errorf("usual rules: %v, %v", c.Errors, c.Warnings)
 	}
 }
