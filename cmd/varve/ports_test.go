@@ -161,6 +161,7 @@ func TestAnEmbeddedEngineCapturesWithoutCredentialsForTheOlderArchive(t *testing
 			t.Errorf("a read of the older archive: %v; want %s", err, want)
 		}
 		older.close()
+		p.older.close()
 		p.release(p.opts.log)
 	}
 }
