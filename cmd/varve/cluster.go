@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-	kube "sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"varve.dev/varve/cluster/mirror"
@@ -59,7 +58,7 @@ func checkName(flag, name string) error {
 }
 
 // connect returns a client of the API server. It does not need the API server to be reachable.
-func (o *clusterOptions) connect() (kube.WithWatch, error) {
+func (o *clusterOptions) connect() (*mirror.Client, error) {
 	cfg, err := clusterConfig(o.kubeconfig)
 	if err != nil {
 		return nil, err

@@ -188,6 +188,7 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 	if p.opts.retrieval {
 		captured := func() iter.Seq[string] { return p.engine.Capture().Names() }
 		cfg.Reader = newReader(p.store, p.engine, p.engine.Shards(), captured, p.opts.clock)
+		p.opts.through.later = true // capture does not depend on credentials for reading
 		if p.older, err = p.opts.through.open(cfg.Reader, reg, restricted()); err != nil {
 			return err
 		}

@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/client/clienttest"
+	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/spool"
 )
 
@@ -131,6 +134,34 @@ func TestAnEmbeddedEngineRefusesReadsUntilItKnowsThePolicies(t *testing.T) {
 				t.Errorf("policies are known: %t: %s: %d %s", saved, path, w.Code, w.Body)
 			}
 		}
+		p.release(p.opts.log)
+	}
+}
+
+// TestAnEmbeddedEngineCapturesWithoutCredentialsForTheOlderArchive opens an engine without the Secret, and with wrong keys.
+// Only reads of the older archive fail.
+func TestAnEmbeddedEngineCapturesWithoutCredentialsForTheOlderArchive(t *testing.T) {
+	for want, dir := range map[string]string{
+		"neither the file token nor": filepath.Join(t.TempDir(), "missing"),
+		"one line":                   secrets(t, map[string]string{"token": "a\nb"}),
+	} {
+		o := embedded(t)
+		o.through = throughOptions{url: "http://older.invalid", names: 1, credentials: dir}
+		p, err := openEngine(o)
+		if err != nil {
+			t.Errorf("credentials in %s: %v", dir, err)
+			continue
+		}
+		reader := &query.Reader{}
+		older, err := o.through.open(reader, prometheus.NewRegistry(), nil) // as the engine does
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reader.Through.Outside(t.Context(), "A:B"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a read of the older archive: %v; want %s", err, want)
+		}
+		older.close()
+		p.older.close()
 		p.release(p.opts.log)
 	}
 }

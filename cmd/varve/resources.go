@@ -7,8 +7,8 @@ import (
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
-	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
+	"varve.dev/varve/cluster/mirror"
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pva"
@@ -46,7 +46,7 @@ func (r *resources) bind(addr string, reg prometheus.Registerer) error {
 // openPod acquires the resources of every pod in a cluster: a client of the API server, the
 // HTTP listener and the store. It does not need the API server or Cassandra to be reachable.
 func (r *resources) openPod(o *clusterOptions, listen string, st *storageOptions, reg prometheus.Registerer, log *slog.Logger,
-) (api kube.WithWatch, err error) {
+) (api *mirror.Client, err error) {
 	if api, err = o.connect(); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,8 @@ type throughOptions struct {
 	names int
 	// credentials is a directory, such as a mounted Secret.
 	credentials string
+	// later lets a process start whose credentials are missing or wrong. Reads that need them then fail.
+	later bool
 }
 
 func (o *throughOptions) add(f *pflag.FlagSet) {
@@ -72,6 +74,9 @@ func (o *throughOptions) open(r *query.Reader, reg prometheus.Registerer, restri
 func (o *throughOptions) authorizer() (func(*http.Request) error, error) {
 	if o.credentials == "" {
 		return nil, nil
+	}
+	if o.later {
+		return o.authorize, nil
 	}
 	return o.authorize, o.authorize(&http.Request{Header: http.Header{}})
 }

@@ -71,7 +71,10 @@ func through(a *v1alpha1.Archiver) (flags []string, volumes []volume) {
 	}
 	if ref := r.ReadThroughSecretRef; ref != nil {
 		flags = append(flags, "--read-through-credentials="+olderDir)
-		volumes = []volume{secretVolume("older", ref.Name, olderDir)}
+		older := secretVolume("older", ref.Name, olderDir)
+		// An embedded engine must capture also without the Secret. Kubernetes mounts it as soon as it exists.
+		older.Secret.WithOptional(Embedded(a))
+		volumes = []volume{older}
 	}
 	return flags, volumes
 }

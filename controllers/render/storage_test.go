@@ -30,6 +30,19 @@ func TestSecretsAreMounted(t *testing.T) {
 	}
 }
 
+// TestCaptureDoesNotNeedTheOlderArchivesSecret checks which pods start without it.
+func TestCaptureDoesNotNeedTheOlderArchivesSecret(t *testing.T) {
+	for file, want := range map[string]bool{"testdata/embedded.in.yaml": true, "testdata/external.in.yaml": false} {
+		a := load(t, file)
+		a.Spec.Retrieval.ReadThrough = "https://older.invalid/retrieval"
+		a.Spec.Retrieval.ReadThroughSecretRef = &v1alpha1.SecretReference{Name: "older"}
+		_, volumes := through(a)
+		if len(volumes) != 1 || *volumes[0].Secret.SecretName != "older" || *volumes[0].Secret.Optional != want {
+			t.Errorf("%s: volumes %v; want one, optional: %t", file, volumes, want)
+		}
+	}
+}
+
 func TestTLSNeedsNoSecret(t *testing.T) {
 	a := inCassandra("lab", "main")
 	a.Spec.Storage.Cassandra.External.TLS = &v1alpha1.CassandraTLS{}

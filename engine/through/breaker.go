@@ -18,11 +18,13 @@ const breakFor = 5 * time.Second
 // breaker makes requests fail at once while the older archive does not answer. Otherwise each of them would wait, and
 // hold a place of a reader.
 //
-//	        timeout, no connection         after breakFor: one request
-//	closed ────────────────────────▶ open ──────────────────────────────▶ probing
-//	   ▲                              ▲   timeout, no connection           │  │
-//	   │                              └────────────────────────────────────┘  │
-//	   └──────────────────────────────────────────────────────────────────────┘ a byte of an answer
+//	        timeout, no connection
+//	closed ────────────────────────▶ open ──┐ one request per breakFor
+//	   ▲                              │  ▲───┘
+//	   └──────────────────────────────┘
+//	         a byte of an answer
+//
+// While it is open, a request that is slow by itself does not stop the next one from trying.
 //
 // A byte of any answer closes the breaker. So a timeout counts only if nothing has arrived since the request began or
 // had its last byte: a slow request of one reader does not stop those of the others.
@@ -30,10 +32,9 @@ type breaker struct {
 	now  func() time.Time
 	life atomic.Uint64 // signs of life so far
 
-	mu      sync.Mutex
-	until   time.Time // while the breaker is open; zero while it is closed
-	probing bool
-	cause   string
+	mu    sync.Mutex
+	until time.Time // while the breaker is open: when the next request may pass; zero while it is closed
+	cause string
 }
 
 // awayError is the error of a request that was not sent.
@@ -49,10 +50,10 @@ func (e *awayError) Error() string {
 
 // attempt is a request that the breaker let pass.
 type attempt struct {
-	b     *breaker
-	probe bool
-	seen  uint64 // the number of signs of life when this request began, or had its last byte
-	once  sync.Once
+	b    *breaker
+	seen uint64 // the number of signs of life when this request began, or had its last byte
+	// paused says that the request waits to be repeated, so that the older archive owes no answer.
+	paused bool
 }
 
 // check returns an awayError if a request would fail at once.
@@ -66,25 +67,23 @@ func (b *breaker) checkLocked() error {
 	if b.until.IsZero() {
 		return nil
 	}
-	left := b.until.Sub(b.now())
-	if left <= 0 && !b.probing {
-		return nil
+	if left := b.until.Sub(b.now()); left > 0 {
+		return &awayError{b.cause, left}
 	}
-	if b.probing {
-		left = breakFor
-	}
-	return &awayError{b.cause, left}
+	return nil
 }
 
-// begin lets a request pass, or returns an awayError. The caller calls end.
+// begin lets a request pass, or returns an awayError.
 func (b *breaker) begin() (*attempt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.checkLocked(); err != nil {
 		return nil, err
 	}
-	b.probing = !b.until.IsZero()
-	return &attempt{b: b, probe: b.probing, seen: b.life.Load()}, nil
+	if !b.until.IsZero() { // this request tries
+		b.until = b.now().Add(breakFor)
+	}
+	return &attempt{b: b, seen: b.life.Load()}, nil
 }
 
 // alive says that something has arrived.
@@ -92,26 +91,17 @@ func (t *attempt) alive() {
 	t.seen = t.b.life.Add(1)
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
-	t.b.until, t.b.probing = time.Time{}, false
+	t.b.until = time.Time{}
 }
 
 // failed says that the request with a context has failed.
 func (t *attempt) failed(ctx context.Context, err error) {
-	if !noAnswer(ctx, err) || t.b.life.Load() != t.seen {
+	if t.paused || !noAnswer(ctx, err) || t.b.life.Load() != t.seen {
 		return
 	}
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
 	t.b.until, t.b.cause = t.b.now().Add(breakFor), err.Error()
-}
-
-// end says that the request has ended. Another one may be the probe.
-func (t *attempt) end() {
-	t.once.Do(func() {
-		t.b.mu.Lock()
-		defer t.b.mu.Unlock()
-		t.b.probing = t.b.probing && !t.probe
-	})
 }
 
 // noAnswer reports whether an error means that the older archive cannot be reached, or is silent. The error of a request

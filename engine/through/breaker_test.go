@@ -89,29 +89,40 @@ func begin(t *testing.T, b *breaker) *attempt {
 	return a
 }
 
-// TestOneRequestProbes begins several requests after a timeout.
-func TestOneRequestProbes(t *testing.T) {
+// TestOneRequestPerBreakForTries begins several requests after a timeout. A request that is slow by itself does not stop the
+// others for longer.
+func TestOneRequestPerBreakForTries(t *testing.T) {
 	b, advance := breakerAt()
-	first := begin(t, b)
-	first.failed(ended(upstream.ErrSilent), context.Canceled)
-	first.end()
+	begin(t, b).failed(ended(upstream.ErrSilent), context.Canceled)
 	if _, err := b.begin(); err == nil {
 		t.Fatal("a request passes at once")
 	}
 	advance(breakFor)
-	probe := begin(t, b)
+	slow := begin(t, b)
 	if _, err := b.begin(); err == nil {
-		t.Error("a second request passes while the first one probes")
+		t.Error("a second request passes together with the first one")
 	}
-	probe.end() // its sender has gone
-	first, probe = probe, begin(t, b)
-	first.end()
+	advance(breakFor)
+	next := begin(t, b) // although slow has not ended
 	if _, err := b.begin(); err == nil {
-		t.Error("a request that ends twice ends the probe of another one")
+		t.Error("a third request passes together with the second one")
 	}
-	probe.alive()
+	next.alive()
+	begin(t, b)
+	slow.failed(ended(upstream.ErrSilent), context.Canceled)
 	begin(t, b)
 	begin(t, b)
+}
+
+// TestBusyIsASignOfLife ends requests while they wait to be repeated.
+func TestBusyIsASignOfLife(t *testing.T) {
+	p := newPeer(t, Config{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	p.cfg.Pause = func(context.Context, time.Duration) error { return errSlow }
+	for n := range int64(2) {
+		if _, err := p.read(t.Context()); !errors.Is(err, errSlow) || p.requests.Load() != n+1 {
+			t.Errorf("%v after %d requests; want the error of the pause after %d", err, p.requests.Load(), n+1)
+		}
+	}
 }
 
 // TestOnlySilenceOpensTheBreaker lists what opens it.
@@ -138,7 +149,6 @@ func TestOnlySilenceOpensTheBreaker(t *testing.T) {
 		b, _ := breakerAt()
 		a := begin(t, b)
 		a.failed(c.ctx, c.err)
-		a.end()
 		if _, err := b.begin(); (err != nil) != c.want {
 			t.Errorf("%s: the next request: %v", name, err)
 		}

@@ -15,13 +15,14 @@ const maxText = 400
 
 // summaries are the texts, by reason, that readers get from an archive that hides PVs.
 var summaries = map[string]string{
-	"away":    "it did not answer a moment ago; repeat the request in some seconds",
-	"busy":    "too many requests to it are in flight; repeat the request in some seconds",
-	"timeout": "it did not answer in time",
-	"loop":    "archives read through to each other",
-	"network": "it cannot be reached",
-	"refused": "its address is not allowed",
-	"answer":  "its answer was wrong",
+	"away":        "it did not answer a moment ago; repeat the request in some seconds",
+	"busy":        "too many requests to it are in flight; repeat the request in some seconds",
+	"timeout":     "it did not answer in time",
+	"loop":        "archives read through to each other",
+	"network":     "it cannot be reached",
+	"refused":     "its address is not allowed",
+	"credentials": "the credentials for it cannot be read",
+	"answer":      "its answer was wrong",
 }
 
 // failure returns an error as readers get it. Text and Summary are bounded, and have no markup and no control characters.

@@ -43,3 +43,18 @@ func TestTextsOfTheOlderArchiveAreCut(t *testing.T) {
 		}
 	}
 }
+
+// TestCredentialsThatCannotBeReadAreNoAnswer checks the reason that readers and metrics get.
+func TestCredentialsThatCannotBeReadAreNoAnswer(t *testing.T) {
+	p := newPeer(t, Config{Authorize: func(*http.Request) error { return errors.New("no file token") }}, func(http.ResponseWriter, *http.Request) {
+		t.Error("a request without credentials")
+	})
+	_, err := p.read(t.Context())
+	var older *query.OlderError
+	if !errors.As(err, &older) || older.Summary != "the credentials for it cannot be read" || !strings.Contains(older.Text, "no file token") {
+		t.Errorf("%v", err)
+	}
+	if n := p.metric(t, "varve_read_through_errors_total", "credentials"); n != 1 {
+		t.Errorf("%v failures because of the credentials, want 1", n)
+	}
+}

@@ -48,7 +48,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "varve_read_through_requests_total", Help: "Requests to the older archive, including repeated ones, by kind: samples, pv, names, check.",
 		}, []string{"kind"}),
 		errors: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "varve_read_through_errors_total", Help: "Reads of the older archive that failed, by reason: away, busy, timeout, status, loop, network, refused, answer.",
+			Name: "varve_read_through_errors_total", Help: "Reads of the older archive that failed, by reason: away, busy, timeout, status, loop, network, refused, credentials, answer.",
 		}, []string{"reason"}),
 		seconds: f.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "varve_read_through_seconds", Help: "Time from a request to the older archive to the end of its answer. It includes the time that the client of this archive takes to read the answer.",
@@ -74,6 +74,8 @@ func reason(err error) string {
 		return "away"
 	case errors.As(err, &refused):
 		return "refused"
+	case errors.Is(err, upstream.ErrCredentials):
+		return "credentials"
 	case errors.Is(err, errBusy):
 		return "busy"
 	case errors.Is(err, upstream.ErrSilent), errors.Is(err, errLate), errors.Is(err, errSlow):

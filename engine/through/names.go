@@ -16,21 +16,23 @@ import (
 const (
 	// listFresh is how long a list counts.
 	listFresh = 5 * time.Minute
-	// listStale is how long a list is used until it has been read again.
+	// listOld is how long a list is used at once while it is read again. It is short, because a list lacks the PVs that the
+	// older archive has got since.
+	listOld = 2 * listFresh
+	// listStale is how long a list is used if it cannot be read again, or not within listWait.
 	listStale = 24 * time.Hour
 	// listRetry is how long no request is sent after one that has failed.
 	listRetry = 30 * time.Second
 	// listTime is how long reading the list may take.
 	listTime = 5 * time.Minute
-	// listWait is how long a request waits for the first list, so that it does not hold a place for long.
+	// listWait is how long a request waits for a list, so that it does not hold a place for long.
 	listWait = 10 * time.Second
 )
 
-// list is the list of all names of the older archive. A goroutine of the Archive reads it again, while requests get the
-// last one:
+// list is the list of all names of the older archive. A goroutine of the Archive reads it again:
 //
-//	request ─▶ names ─┬─ fresh list, or last list ─────────────────────────▶ answer
-//	                  ├─ no list ─▶ waits for listWait at most ─────────────▶ answer, or error
+//	request ─▶ names ─┬─ last list, younger than listOld ──────────────────▶ answer
+//	                  ├─ else waits for listWait at most ──────────────────▶ answer, or last list, or error
 //	                  └─ list not fresh ─▶ refresh, at most one at a time ─▶ last list
 type list struct {
 	last atomic.Pointer[names]
@@ -69,7 +71,8 @@ func (a *Archive) freshNames() ([]string, bool) {
 }
 
 // names returns the names of all PVs of the older archive: see query.Through. If the last list is not fresh, names begins to
-// read it again, and meanwhile returns the last list if that is younger than listStale.
+// read it again. Meanwhile it returns the last list at once if that is younger than listOld. It returns a list that is
+// younger than listStale if the new one cannot be read, or not within listWait.
 func (a *Archive) names(ctx context.Context) ([]string, error) {
 	if all, fresh := a.freshNames(); fresh {
 		return all, nil
@@ -77,20 +80,38 @@ func (a *Archive) names(ctx context.Context) ([]string, error) {
 	if chainOf(ctx) != "" {
 		return a.namesForChain(ctx)
 	}
+	last, age := a.list.last.Load(), time.Duration(0)
+	if last != nil {
+		age = a.cfg.Now().Sub(last.at)
+	}
 	r, err := a.refreshNames()
-	if n := a.list.last.Load(); n != nil && a.cfg.Now().Sub(n.at) < listStale {
-		return n.all, nil // Problems has the error
+	if last != nil && age < listOld {
+		return last.all, nil // Problems has the error
 	}
-	if err != nil {
-		return nil, failure(err)
+	if err == nil {
+		var all []string
+		if all, err = r.wait(ctx); err == nil {
+			return all, nil
+		}
 	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if last != nil && age < listStale {
+		return last.all, nil
+	}
+	return nil, failure(err)
+}
+
+// wait returns the result of the reading, or errListing after listWait.
+func (r *refresh) wait(ctx context.Context) ([]string, error) {
 	wait := time.NewTimer(listWait)
 	defer wait.Stop()
 	select {
 	case <-r.done:
-		return r.all, failure(r.err)
+		return r.all, r.err
 	case <-wait.C:
-		return nil, failure(errListing)
+		return nil, errListing
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

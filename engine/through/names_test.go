@@ -52,6 +52,36 @@ func TestNamesAreReadAgainBehindRequests(t *testing.T) {
 	})
 }
 
+// TestOldNamesAreReadAgainFirst lets the list become old. A request then waits for the new one, but not for long.
+func TestOldNamesAreReadAgainFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read, slow := 0, false
+		a := newScripted(t, &scripted{names: func(ctx context.Context, add func(string)) error {
+			read++
+			if slow {
+				return silent(ctx)
+			}
+			add(fmt.Sprintf("LIST:%d", read))
+			return nil
+		}})
+		defer a.Close()
+		expect := func(want string, wait time.Duration) {
+			t.Helper()
+			begun := time.Now()
+			got, err := a.names(t.Context())
+			if waited := time.Since(begun); err != nil || strings.Join(got, " ") != want || waited != wait {
+				t.Errorf("names %q, %v after %v; want %q after %v", got, err, waited, want, wait)
+			}
+		}
+		expect("LIST:1", 0)
+		testclock.Advance(listOld)
+		expect("LIST:2", 0)
+		slow = true
+		testclock.Advance(listOld)
+		expect("LIST:2", listWait)
+	})
+}
+
 // TestFirstListIsAwaitedForAShortTime asks an older archive that never ends its list.
 func TestFirstListIsAwaitedForAShortTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

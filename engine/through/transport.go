@@ -85,14 +85,13 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	leave := func() {
 		once.Do(func() {
 			cancel()
-			attempt.end()
 			<-t.slots
 			t.metrics.active.Dec()
 			t.metrics.seconds.WithLabelValues(kind).Observe(time.Since(begun).Seconds())
 		})
 	}
 	t.metrics.active.Inc()
-	resp, err := t.try(ctx, req)
+	resp, err := t.try(ctx, req, attempt)
 	if err != nil {
 		err = causeOf(ctx, err)
 		attempt.failed(ctx, err)
@@ -123,7 +122,7 @@ func (t *transport) enter(ctx context.Context) error {
 }
 
 // try sends a request, and again if the answer is 503 or 429.
-func (t *transport) try(ctx context.Context, req *http.Request) (*http.Response, error) {
+func (t *transport) try(ctx context.Context, req *http.Request, a *attempt) (*http.Response, error) {
 	for n := 1; ; n++ {
 		out := req.Clone(ctx)
 		out.Header.Set(Header, chain(ctx, t.id))
@@ -133,14 +132,17 @@ func (t *transport) try(ctx context.Context, req *http.Request) (*http.Response,
 		if err != nil || !busy(resp.StatusCode) || n == tries {
 			return resp, err
 		}
+		a.alive()
 		d := retryAfter(resp.Header)
 		_ = resp.Body.Close()
 		if d > longestPause {
 			d = longestPause
 		}
+		a.paused = true
 		if err := t.cfg.Pause(ctx, d); err != nil {
 			return nil, err
 		}
+		a.paused = false
 	}
 }
 

@@ -18,6 +18,9 @@ import (
 // ErrUnknownPV means that the other archive does not know a PV.
 var ErrUnknownPV = errors.New("the archive does not know the PV")
 
+// ErrCredentials means that the credentials for the other archive cannot be read, so no request was sent.
+var ErrCredentials = errors.New("the credentials cannot be used")
+
 // Defaults of the bounds of an answer.
 const (
 	DefaultIdle     = time.Minute
@@ -99,7 +102,7 @@ func (s *Server) get(ctx context.Context, path, query string) (*http.Response, e
 	}
 	if s.Authorize != nil {
 		if err := s.Authorize(req); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrCredentials, err)
 		}
 	}
 	resp, err := cmp.Or(s.Client, http.DefaultClient).Do(req)

@@ -3,19 +3,21 @@
 //	ArchivePolicies ── mirror ── removal ──┬▶ groups/ownership ──▶ policy.Set ── Current ──▶ each request
 //	                                       └▶ file ── after a restart ──▶
 //
-// A new or changed policy applies to the next request. A deleted policy still applies for some seconds: if its CRD was
+// A new or changed policy applies to the next request. A deleted policy still applies for some seconds: if its CRD is
 // deleted, all policies disappear, and this must not show hidden PVs (see removal). While the API server is down, the last
-// policies apply. If a pod has no file and has never reached the API server, it knows no policies, and serves no PVs.
+// policies apply. If a pod has no file and has never reached the API server, it knows no policies, and serves no PVs. Neither
+// does it while the CRD is being deleted, because then some policies may be missing.
 package policies
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"time"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/mirror"
@@ -35,16 +37,16 @@ type Policies struct {
 
 // New returns the policies of an Archiver. They are not known yet, unless an earlier process saved them in dir. Without
 // dir, they are not saved.
-func New(c client.WithWatch, namespace, archiver, dir string, log *slog.Logger) *Policies {
+func New(c *mirror.Client, namespace, archiver, dir string, log *slog.Logger) *Policies {
 	p := &Policies{archiver: archiver, dir: dir, log: log}
-	p.removal = newRemoval(p.apply, func(ctx context.Context) error { return exists(ctx, c, namespace) }, log)
+	p.removal = newRemoval(p.apply, func(ctx context.Context) error { return exists(ctx, c) }, log)
 	if dir != "" {
 		list, found, err := load(dir, archiver)
 		switch {
 		case err != nil:
 			log.Warn("the saved ArchivePolicies cannot be used, so reads wait for the API server", "err", err)
 		case found:
-			p.removal.list = list
+			p.removal.list, p.removal.known = list, true
 			p.current.Store(ownership.Enforced(list, archiver))
 		}
 	}
@@ -84,12 +86,27 @@ func (p *Policies) apply(list []v1alpha1.ArchivePolicy) {
 	p.current.Store(ownership.Enforced(list, p.archiver))
 }
 
-// exists returns nil if the API server has the kind ArchivePolicy.
-func exists(ctx context.Context, c client.Client, namespace string) error {
-	ctx, cancel := context.WithTimeout(ctx, removalDelay)
+// existsTime is how long a look for the CRD may take.
+const existsTime = 5 * time.Second
+
+// exists returns nil if the API server has the CRD of ArchivePolicies, and the CRD is not being deleted.
+func exists(ctx context.Context, c *mirror.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, existsTime)
 	defer cancel()
-	return c.List(ctx, &v1alpha1.ArchivePolicyList{}, client.InNamespace(namespace), client.Limit(1))
+	verbs, err := c.Verbs(ctx, v1alpha1.GroupVersion, resource)
+	switch {
+	case err != nil:
+		return err
+	case len(verbs) == 0:
+		return fmt.Errorf("the CRD %s.%s is missing", resource, v1alpha1.GroupVersion.Group)
+	case !slices.Contains(verbs, "create"):
+		return fmt.Errorf("the CRD %s.%s is being deleted", resource, v1alpha1.GroupVersion.Group)
+	}
+	return nil
 }
+
+// resource is the name of the ArchivePolicies in URLs of the API server.
+const resource = "archivepolicies"
 
 // Current returns the policies that apply now. known is false before the API server has listed them.
 func (p *Policies) Current() (policies *policy.Set, known bool) {
@@ -101,7 +118,7 @@ func (p *Policies) Current() (policies *policy.Set, known bool) {
 func (p *Policies) Ready() error {
 	if p.current.Load() == nil {
 		return errors.New("the ArchivePolicies, which say who may read, are not known yet: the API server must be reachable, " +
-			"it must have the CRD, and the Role of the pods must let them list ArchivePolicies")
+			"it must have the CRD, the CRD must not be in deletion, and the Role of the pods must let them list ArchivePolicies")
 	}
 	return nil
 }
