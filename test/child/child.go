@@ -9,7 +9,8 @@ import (
 )
 
 // Start starts a command. ended is closed when the command has ended; then cmd.ProcessState says
-// how. On Linux, the kernel kills the command when the test process ends.
+// how. On Linux, the kernel kills the command when the test process ends. The command does not inherit
+// what is set for the calling thread alone, such as a network namespace.
 func Start(cmd *exec.Cmd) (ended chan struct{}, err error) {
 	dieWithParent(cmd)
 	ended = make(chan struct{})

@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"varve.dev/varve/test/child"
 )
 
 // Patience is the longest wait of a test. It leaves room for a busy machine.
@@ -30,20 +28,23 @@ type Process struct {
 // Launch runs the program with additional environment variables.
 func Launch(t *testing.T, env []string, args ...string) *Process {
 	t.Helper()
-	return LaunchWith(t, nil, env, args...)
+	return LaunchWith(t, Attributes(), env, args...)
 }
 
-// LaunchWith runs the program like Launch, with the given process attributes, which may be nil.
+// LaunchWith runs the program like Launch, with the given process attributes.
 func LaunchWith(t *testing.T, attr *syscall.SysProcAttr, env []string, args ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, Cmd: exec.Command(varve, args...)}
+	p := &Process{t: t, Cmd: exec.Command(varve, args...), Ended: make(chan struct{})}
 	p.Cmd.Env = append(os.Environ(), env...)
 	p.Cmd.Stdout, p.Cmd.Stderr = &p.Out, &p.Log
 	p.Cmd.SysProcAttr = attr
-	var err error
-	if p.Ended, err = child.Start(p.Cmd); err != nil {
+	if err := p.Cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	go func() {
+		defer close(p.Ended)
+		_ = p.Cmd.Wait() // Cmd.ProcessState has the exit code
+	}()
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {

@@ -125,7 +125,7 @@ func TestUnreadableManifests(t *testing.T) {
 	if err := os.Mkdir(dir, 0); err != nil {
 		t.Fatal(err)
 	}
-	attr := &syscall.SysProcAttr{}
+	attr := program.Attributes()
 	if os.Geteuid() == 0 { // root can read any directory
 		attr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
