@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -196,17 +197,10 @@ func (o *changeOptions) plan(ctx context.Context, now time.Time) (*changePlan, e
 // firstOf returns the first few names of a list.
 func firstOf(names []string) string {
 	const most = 5
-	out := ""
-	for i, n := range names[:min(most, len(names))] {
-		if i > 0 {
-			out += ", "
-		}
-		out += n
+	if len(names) <= most {
+		return strings.Join(names, ", ")
 	}
-	if len(names) > most {
-		out += ", …"
-	}
-	return out
+	return strings.Join(names[:most], ", ") + ", …"
 }
 
 // finderAnswers are the answers of ChannelFinder by URL and query.

@@ -123,8 +123,9 @@ func TestCloseEndsReadings(t *testing.T) {
 	})
 }
 
-// TestChainsGetNoOldNames fails all readings after the first one. Another archive would take the old list for a fresh
-// one. What fails because of a header that anybody can send does not count for clients without it.
+// TestChainsGetNoOldNames checks that an archive that reads through to this one gets an error instead of an old list,
+// which it would take for a fresh one. Anybody can send the header that such an archive sends. So a failure of a request
+// with this header must not make other requests fail.
 func TestChainsGetNoOldNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read := 0

@@ -88,11 +88,7 @@ func (r *removal) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for failed, pending := false, true; pending; {
-			failed, pending = r.step(ctx, failed)
-			if !pending {
-				break
-			}
+		for failed, pending := r.step(ctx, false); pending; failed, pending = r.step(ctx, failed) {
 			pause := checkEvery
 			if failed {
 				pause = retryEvery
