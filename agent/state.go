@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/renameio/v2"
+
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/mirror"
 )
@@ -156,22 +158,8 @@ func removeOthers(folder string, lists map[string][]byte) error {
 
 // replaceFile replaces the content of a file atomically. The rename is durable once the
 // directory is synced.
-func replaceFile(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name()) // the first error counts
-		}
-	}()
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+func replaceFile(path string, data []byte) error {
+	return renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(filepath.Dir(path)))
 }
 
 func syncDirectory(path string) error {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 )
 
@@ -88,22 +88,17 @@ func writeWhole(name string, fill func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("--file: %s exists and is no regular file", name)
 	}
-	part := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%x.part", filepath.Base(name), rand.Uint64()))
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := renameio.NewPendingFile(name, renameio.WithTempDir(filepath.Dir(name)), renameio.WithPermissions(0o666))
 	if err != nil {
 		return fmt.Errorf("--file: %w", err)
 	}
-	err = fill(f)
-	if closeErr := f.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("--file: %w", closeErr)
+	if err := fill(f); err != nil {
+		return errors.Join(err, f.Cleanup())
 	}
-	if err == nil {
-		if err = os.Rename(part, name); err == nil {
-			return nil
-		}
-		err = fmt.Errorf("--file: %w", err)
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return errors.Join(fmt.Errorf("--file: %w", err), f.Cleanup())
 	}
-	return errors.Join(err, os.Remove(part))
+	return nil
 }
 
 // isScreen reports whether a person reads the output.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -43,7 +44,7 @@ environment variable ` + tokenVariable + `.`,
 				return err
 			}
 			warnPlain(cmd.ErrOrStderr(), base)
-			token, err := readToken(cmd.InOrStdin(), cmd.ErrOrStderr())
+			token, err := readToken(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -90,12 +91,12 @@ func warnPlain(to io.Writer, base string) {
 }
 
 // readToken reads a token from a terminal without showing it, or the first line of another input.
-func readToken(in io.Reader, out io.Writer) (string, error) {
+func readToken(ctx context.Context, in io.Reader, out io.Writer) (string, error) {
 	var line []byte
 	var err error
 	if f, is := in.(*os.File); is && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(out, "Token: ")
-		line, err = term.ReadPassword(int(f.Fd()))
+		line, err = readHidden(ctx, int(f.Fd()))
 		fmt.Fprintln(out)
 	} else {
 		line, err = bufio.NewReader(io.LimitReader(in, maxToken+1)).ReadBytes('\n')
@@ -109,6 +110,30 @@ func readToken(in io.Reader, out io.Writer) (string, error) {
 		return "", errors.New("the token is empty: enter it, or write it to stdin as one line")
 	}
 	return checkToken("the input", string(line))
+}
+
+// readHidden reads a line from a terminal without showing it, until ctx ends. It then shows input
+// again; the read goes on until the program ends.
+func readHidden(ctx context.Context, terminal int) ([]byte, error) {
+	state, err := term.GetState(terminal)
+	if err != nil {
+		return nil, err
+	}
+	type answer struct {
+		line []byte
+		err  error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		line, err := term.ReadPassword(terminal)
+		read <- answer{line, err}
+	}()
+	select {
+	case a := <-read:
+		return a.line, a.err
+	case <-ctx.Done():
+		return nil, errors.Join(ctx.Err(), term.Restore(terminal, state))
+	}
 }
 
 // tryToken checks that an archive takes tokens, and accepts this one.
@@ -139,21 +164,16 @@ func redacted(base string) string {
 }
 
 // storeToken writes a token to a file that only its owner may read. It replaces an earlier file as a whole.
-func storeToken(file, token string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(file), ".varve-token-*") // its mode is 0600
+func storeToken(file, token string) error {
+	f, err := renameio.NewPendingFile(file, renameio.WithTempDir(filepath.Dir(file)), renameio.WithStaticPermissions(0o600))
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.WriteString(token + "\n")
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	defer f.Cleanup() //nolint:errcheck // removes the file if an error is returned, which says more
+	if _, err := f.WriteString(token + "\n"); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), file)
+	return f.CloseAtomicallyReplace()
 }
 
 // refusedAdvice says what to do about a refusal, or "" if there is nothing to add.

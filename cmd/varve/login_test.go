@@ -2,12 +2,19 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // login runs varve login with an input.
@@ -68,7 +75,7 @@ func TestLoginStoresOnlyATokenThatTheArchiveAccepts(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the mode of the file is %v, %v", info.Mode(), err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".varve-token-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".token*")); len(left) > 0 {
 		t.Errorf("temporary files stay: %q", left)
 	}
 	if token, err := (&address{tokenFile: file}).token(); token != "varve_right" || err != nil {
@@ -134,4 +141,62 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
+}
+
+// TestInterruptedLoginShowsInputAgain interrupts varve login while it reads from a terminal. The shell
+// that the user returns to must show what is typed.
+func TestInterruptedLoginShowsInputAgain(t *testing.T) {
+	keyboard, terminal := pseudoterminal(t)
+	shows := func() bool {
+		state, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state.Lflag&unix.ECHO != 0
+	}
+	if !shows() {
+		t.Fatal("the terminal shows nothing before")
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := readToken(ctx, terminal, io.Discard)
+		ended <- err
+	}()
+	for shows() {
+		runtime.Gosched() // until the token is being read
+	}
+	interrupt()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the login ended with %v", err)
+	}
+	if !shows() {
+		t.Error("the terminal shows no input after the login was interrupted")
+	}
+	if _, err := keyboard.WriteString("\n"); err != nil { // ends the read
+		t.Error(err)
+	}
+}
+
+// pseudoterminal returns the two ends of a terminal: what is written to the first is typed in the second.
+func pseudoterminal(t *testing.T) (keyboard, terminal *os.File) {
+	t.Helper()
+	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("no pseudoterminals: %v", err)
+	}
+	t.Cleanup(func() { _ = keyboard.Close() })
+	number, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudoterminals: %v", err)
+	}
+	t.Cleanup(func() { _ = terminal.Close() })
+	return keyboard, terminal
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/google/renameio/v2"
 )
 
 // NotesFile is the name of the file with the notes.
@@ -125,9 +127,5 @@ func Write(dir string, files []File) (Changes, error) {
 
 // replace writes a file atomically: a reader sees the old text or the new one.
 func replace(path string, text []byte) error {
-	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
-	if err := os.WriteFile(tmp, text, 0o640); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
+	return renameio.WriteFile(path, text, 0o640, renameio.WithTempDir(filepath.Dir(path)))
 }
