@@ -21,7 +21,8 @@ type channel struct {
 	journal  *journal.ShardJournal
 	head     *journal.Head // nil until a type is known
 	received uint64
-	filter   filter // holds the settings
+	enabling *enabling // nil: no condition enables the channel
+	filter   filter    // holds the settings
 
 	ledger ledger
 	scan   scanner
@@ -73,6 +74,7 @@ func (c *channel) Connected(info ChannelInfo) {
 	defer c.mu.Unlock()
 	was := c.state
 	c.info = info
+	c.forgetHeldLocked() // the source sends the value again
 	if was != Connected && was != Unsupported {
 		c.connects++
 	}
@@ -176,6 +178,15 @@ func (c *channel) Sample(s *sample.Sample) {
 	if !c.filter.fresh {
 		c.heard = heard{s.Time, arrival.Monotonic}
 	}
+	if c.disabledLocked() {
+		c.holdLocked(s, arrival)
+		return
+	}
+	c.takeLocked(s, arrival)
+}
+
+// takeLocked passes a sample through the filters to the head.
+func (c *channel) takeLocked(s *sample.Sample, arrival clock.Instant) {
 	reason, ok := c.filter.keep(s, arrival)
 	if !ok {
 		c.ledger.drop(reason, 1, arrival)
@@ -195,9 +206,12 @@ func (c *channel) Sample(s *sample.Sample) {
 func (c *channel) Checked(s *sample.Sample, since time.Time) (differs bool) {
 	from, to := c.m.moment(since).Begin, c.m.instant().End
 	c.mu.Lock()
-	differs = c.state == Connected && c.filter.differs(s)
-	if differs {
-		c.filter.fresh = true
+	switch {
+	case c.state != Connected:
+	case c.disabledLocked():
+		differs = c.heldDiffersLocked(s)
+	case c.filter.differs(s):
+		differs, c.filter.fresh = true, true
 		c.doubtCheckLocked(s, from, to)
 	}
 	c.mu.Unlock()
@@ -241,9 +255,12 @@ func (c *channel) addMark(m sample.Mark) { c.m.marks.Add(c.pv, m) }
 
 // addStateLocked adds a mark which says whether updates arrive from an instant on. A time without updates
 // must cover all updates that are missing, although the clock may be wrong. So it begins at the earliest
-// possible time and ends at the latest. The marks of a channel keep their order, because the latest mark
+// possible time and ends at the latest. While the channel is disabled, there are none. The marks of a channel keep their order, because the latest mark
 // counts. They lose it only if the clock was more than mostAhead ahead, without evidence.
 func (c *channel) addStateLocked(at clock.Instant, m sample.Mark) {
+	if c.disabledLocked() {
+		return
+	}
 	m.Time = at.Begin
 	if m.Kind.Delivers() {
 		m.Time = at.End
@@ -295,6 +312,7 @@ func (c *channel) moveTo(to *journal.ShardJournal) {
 
 // configure applies settings: it subscribes, resubscribes, or unsubscribes a paused channel.
 func (c *channel) configure(ch Channel) {
+	c.leaveGate(ch.Settings, !ch.Settings.Paused)
 	c.mu.Lock()
 	old, sub, started := c.filter.set, c.sub, c.since != 0
 	c.filter.set, c.group = ch.Settings, ch.Group
@@ -315,6 +333,7 @@ func (c *channel) configure(ch Channel) {
 		c.subscribe(started && old.Paused, "the settings of the subscription changed")
 	}
 	c.subscribeProperties(ch.Settings, old.Provider != ch.Settings.Provider)
+	c.joinGate(ch.Settings)
 }
 
 // resubscribe replaces the current subscription with a new one.
@@ -391,6 +410,7 @@ func ExplainPause(text string) string {
 // close ends the capture. Samples stay in the shard journal.
 func (c *channel) close() {
 	c.unsubscribe()
+	c.leaveGate(nil, false)
 	c.unsubscribeProperties()
 	c.endDoubt()
 	c.mu.Lock()
@@ -458,5 +478,6 @@ func (c *channel) status() Status {
 		st.Last.Bytes, st.Last.Tag = nil, st.Last.Tag|sample.Elsewhere
 	}
 	st.Last.Bytes = slices.Clone(st.Last.Bytes)
+	c.explainEnablingLocked(&st)
 	return st
 }

@@ -55,6 +55,8 @@ type Manager struct {
 	gone     Totals // of removed channels
 	used     [NumProviders]bool
 
+	conditions *conditions
+
 	unwritten channelSet // their metadata has changed
 	doubts    channelSet
 
@@ -75,6 +77,7 @@ func NewManager(cfg Config) *Manager {
 		m.instant = clock.New(clock.Config{}).Now
 	}
 	m.scans.now, m.reports.now = m.now, m.now
+	m.conditions = newConditions(m)
 	cfg.Registerer.MustRegister(collector{m})
 	m.reports.every(reportEvery, 0, func(int64) { m.report() })
 	m.reports.every(writeEvery, 0, func(int64) { m.writeMetadata(); m.pursueDoubts() })
@@ -362,6 +365,7 @@ func (m *Manager) Close() (ended []Ended) {
 	m.scans.keep(nil)
 	m.reports.keep(nil)
 	m.report()
+	m.conditions.close()
 	for _, c := range m.snapshot() {
 		if e := m.remove(c); c.state != Paused {
 			ended = append(ended, e)

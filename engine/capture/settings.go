@@ -95,6 +95,11 @@ type Settings struct {
 	Paused      bool
 	PauseReason string
 
+	// EnabledBy is the PV that enables the channel, prefixed with its provider, such as ca://SR:BEAM. Samples
+	// are kept only while EnabledWhen, a condition in the language of package condition, is true for its value.
+	// Both are empty if the channel is always enabled.
+	EnabledBy, EnabledWhen string
+
 	// Retention defines how long stored samples are kept. It does not affect the capture.
 	Retention store.Retention
 }

@@ -39,6 +39,7 @@ func keepMore(a, b capture.Settings) capture.Settings {
 	out := keepMoreSamples(a, b)
 	out.Provider, out.Fields = a.Provider, a.Fields
 	out.PauseReason = a.PauseReason
+	keepEnabled(&out, a, b)
 	out.Events = a.Events | b.Events
 	if a.Provider == b.Provider {
 		out.Fields = allFields(a.Fields, b.Fields)

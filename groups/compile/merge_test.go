@@ -75,6 +75,56 @@ func TestConflictingSettings(t *testing.T) {
 	}
 }
 
+// TestConditionsThatDiffer checks that a PV in two groups is captured only while the condition of enabledBy is met
+// if both groups have the same condition, and otherwise always.
+func TestConditionsThatDiffer(t *testing.T) {
+	by := func(pv, when string) *v1alpha1.EnabledBy { return &v1alpha1.EnabledBy{PV: pv, When: when} }
+	for _, tc := range []struct {
+		a, b     *v1alpha1.EnabledBy
+		pv, when string
+	}{
+		{by("SR:BEAM", ""), by("ca://SR:BEAM.VAL", "!= 0"), "ca://SR:BEAM", "!= 0"},
+		{by("SR:BEAM", "> 1"), by("SR:BEAM", "> 2"), "", ""},
+		{by("SR:BEAM", "> 1"), by("pva://SR:BEAM", "> 1"), "", ""},
+		{by("SR:BEAM", "> 1"), nil, "", ""},
+		{nil, nil, "", ""},
+	} {
+		for _, age := range []int{-1, 1} {
+			r := Compile([]v1alpha1.ArchiveGroup{
+				group("a", 0, v1alpha1.ArchiveGroupSpec{EnabledBy: tc.a, Channels: channels("X")}),
+				group("b", age, v1alpha1.ArchiveGroupSpec{EnabledBy: tc.b, Channels: channels("X")}),
+			}, nil, Archive{Shards: 1}, now)
+			if s := byPV(r)["X"].Settings; s.EnabledBy != tc.pv || s.EnabledWhen != tc.when {
+				t.Errorf("%v and %v give %q %q", tc.a, tc.b, s.EnabledBy, s.EnabledWhen)
+			}
+		}
+	}
+}
+
+// TestConditionsByLevel checks that the condition of a channel replaces that of a rule, and that of a rule replaces that of
+// the group.
+func TestConditionsByLevel(t *testing.T) {
+	by := func(when string) *v1alpha1.EnabledBy { return &v1alpha1.EnabledBy{PV: "E", When: when} }
+	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{
+		EnabledBy: by("> 1"), Rules: []v1alpha1.Rule{{Match: "^R", EnabledBy: by("> 2")}},
+		Channels: []v1alpha1.Channel{
+			{Name: "A"}, {Name: "R1"}, {Name: "R2", EnabledBy: by("> 3")}, {Name: "P", Provider: v1alpha1.PVAccess},
+			{Name: "W", EnabledBy: by("== Open")}, {Name: "N", EnabledBy: &v1alpha1.EnabledBy{PV: "E\tF"}},
+		},
+	})}, nil, Archive{Shards: 1}, now)
+	got := map[string]string{}
+	for pv, ch := range byPV(r) {
+		got[pv] = ch.Settings.EnabledBy + " " + ch.Settings.EnabledWhen
+	}
+	want := map[string]string{"A": "ca://E > 1", "R1": "ca://E > 2", "R2": "ca://E > 3", "P": "pva://E > 1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if problems := r.Groups["ns/a"].Problems; len(problems) != 2 {
+		t.Errorf("the conditions that are none cause %v", problems)
+	}
+}
+
 func TestConflictsAreReportedToBothGroups(t *testing.T) {
 	young := group("a", 5, v1alpha1.ArchiveGroupSpec{Channels: channels("X", "Y"), ShardBy: &v1alpha1.ShardBy{Group: &v1alpha1.ShardByGroup{}}})
 	old := group("b", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X", "Z")})

@@ -30,6 +30,8 @@ func TestValidSpecsAreAccepted(t *testing.T) {
 		channel("sampling: {deadband: {unchanged: true}}, expiresAt: 2027-01-01T00:00:00Z"),
 		"pauses: [{from: 2027-07-01T06:00:00Z, to: 2027-07-02T06:00:00+02:00, reason: shutdown of the ring, match: '^SR[0-9]{2}-[A-Z]{1,99}-(A|B){9}$'}, {from: 2027-07-01T06:00:00Z, to: 2028-07-02T06:00:00Z, reason: x}]",
 		"rules: [{match: '^SR.*:P$', sampling: {mode: Scan, period: 10s}, retention: {raw: 1y}, redundancy: 2, properties: [DESC], paused: false}, {match: X}]",
+		"enabledBy: {pv: SR:BEAM}", "enabledBy: {pv: 'pva://SR:BEAM', when: '>=-0.5e-3'}", "enabledBy: {pv: A, when: \"!= 'it''s open'\"}",
+		channel("enabledBy: {pv: A, when: 'between 1 and 3.5'}"), "rules: [{match: A, enabledBy: {pv: A, when: ' = 3 '}}]",
 		"sampling: {clock: Source, clockLimit: {ahead: 0s, behind: 1y, onExceeded: Refuse}}",
 		channel("provider: CA, paused: true, redundancy: 2, properties: [EGU]"),
 		`channels: [{name: "pva://SR01:IMG", fields: [value, dimension.size]}, {name: A, provider: PVA, fields: [a_1.B]}, {name: B, fields: [value]}]`,
@@ -141,9 +143,14 @@ func TestInvalidSpecsAreRejected(t *testing.T) {
 		{"rules: [{match: A, redundancy: 3}]", "spec.rules[0].redundancy in body should be less than or equal to 2"},
 		{"rules: [{match: A, provider: CA}]", `unknown field "spec.rules[0].provider"`},
 
-		// Not supported yet.
-		{"enabledBy: {channel: X, op: '>', value: 0.5}", "spec.enabledBy: Forbidden: spec.enabledBy is not supported yet"},
-		{channel("enabledBy: {channel: X, op: '>', value: 0.5}"), "spec.channels[0].enabledBy: Forbidden: enabledBy is not supported yet"},
+		{"enabledBy: {when: '> 1'}", "spec.enabledBy.pv"},
+		{"enabledBy: {pv: 'A B'}", "spec.enabledBy.pv"},
+		{"enabledBy: {pv: A, when: '== Open'}", "spec.enabledBy.when: Invalid value: \"== Open\": when must be a condition such as != 0, > 0.5, == 'Open' or between 1 and 3"},
+		{"enabledBy: {pv: A, when: \"< 'Open'\"}", "when must be a condition"},
+		{"enabledBy: {pv: A, when: '== 1 or > 3'}", "when must be a condition"},
+		{"enabledBy: {pv: A, when: '> NaN'}", "when must be a condition"},
+		{channel("enabledBy: {pv: A, when: B > 3}"), "spec.channels[0].enabledBy.when: Invalid value"},
+		{"rules: [{match: A, enabledBy: {pv: A, when: '>'}}]", "spec.rules[0].enabledBy.when: Invalid value"},
 	} {
 		found, errs := parse("f.yaml", []byte(wrap(tc.spec)))
 		if len(found.groups) != 0 || !mention(errs, tc.want) {

@@ -72,6 +72,8 @@ func texts(s *capture.Settings) []text {
 		{"sampling.clockLimit.ahead", limit(s.Ahead)},
 		{"sampling.clockLimit.behind", limit(s.Behind)},
 		{"sampling.clockLimit.onExceeded", actions[s.OnClock]},
+		{"enabledBy.pv", or(s.EnabledBy, "none")},
+		{"enabledBy.when", or(s.EnabledWhen, "none")},
 		{"paused", strconv.FormatBool(s.Paused)},
 		{"the reason of the pause", or(s.PauseReason, "none")},
 		{"retention.raw", s.Retention.Raw.String()},

@@ -97,7 +97,7 @@ func channelSchemas() map[string]openapi.Schema {
 			"rate": openapi.Number("Samples per second."), "connects": count, "lostConnections": count, "received": count, "stored": count, "pending": count,
 			"dropped?": dropped, "suspected?": openapi.Whole("How many times the IOC may have dropped updates without notice."),
 			"last?":     openapi.Object(members{"time": openapi.Timestamp(""), "value?": openapi.Any(""), "severity": openapi.String(""), "status": openapi.String("")}),
-			"metadata?": openapi.Ref("Metadata"), "missing?": openapi.List(openapi.Ref("MissingProperty")), "noData?": openapi.Ref("NoData"), "givenUp?": openapi.Ref("GivenUp"),
+			"metadata?": openapi.Ref("Metadata"), "enabledBy?": openapi.String("Whether another PV enables the capture now."), "missing?": openapi.List(openapi.Ref("MissingProperty")), "noData?": openapi.Ref("NoData"), "givenUp?": openapi.Ref("GivenUp"),
 		}),
 		"Channels": openapi.Object(members{"channels": openapi.List(openapi.Ref("Channel")), "next?": openapi.String("The value of after for the next page."), "incomplete?": incomplete}),
 		"PVs":      pvsSchema(), "PVRow": rowSchema(),

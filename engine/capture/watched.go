@@ -1,0 +1,361 @@
+package capture
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"varve.dev/varve/engine/clock"
+	"varve.dev/varve/engine/condition"
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/sample"
+)
+
+// watched is a PV on whose value conditions depend. It is the sink of the PV's only subscription, however
+// many channels depend on it. The lock of conditions guards its fields, except for sub.
+type watched struct {
+	all      *conditions
+	pv       string // canonical name
+	provider Provider
+	sub      Subscription // guarded by the manager's lock apply
+
+	connected bool
+	why       string // why it is not connected
+	typ       sample.Type
+	labels    []string
+	has       bool
+	value     sample.Sample // the latest value, without its bytes if they are many
+	arrived   clock.Instant // when the value became what it is
+	gates     map[string]*gate
+}
+
+// gate is a condition on a watched PV, and the channels that it enables.
+type gate struct {
+	of   *watched
+	when string
+	test condition.Condition
+
+	// The lock of conditions guards the fields below.
+	result   condition.Result
+	met      bool // the condition was not false at some time since the last step
+	since    clock.Instant
+	channels map[*channel]struct{}
+	// closed means that the channels are disabled. opened is the monotonic time at which they were last
+	// enabled after they had been disabled; 0: never.
+	closed bool
+	opened time.Duration
+}
+
+// keepOpen is how long channels stay enabled, at least, after they were disabled before. It bounds the marks
+// if the value of the PV changes all the time.
+const keepOpen = 10 * time.Second
+
+// maxWatchedBytes bounds the remembered bytes of a watched PV's value. Conditions compare only values that
+// have no bytes, and strings.
+const maxWatchedBytes = 256
+
+// update computes the results of all conditions. It is called after each change of the PV.
+func (w *watched) update(at clock.Instant) {
+	for _, g := range w.gates {
+		was := g.result
+		if g.result = condition.Unknown; w.connected && w.has {
+			g.result = g.test.Eval(w.typ, &w.value, w.labels)
+		}
+		g.met = g.met || g.result != condition.False
+		if g.result != was {
+			g.since = at
+			w.all.wake()
+		}
+	}
+}
+
+// step opens or closes the gate. If the gate must close later, wait says when.
+func (g *gate) step(now time.Duration) (changed bool, wait time.Duration) {
+	closed := g.result == condition.False && !(g.closed && g.met) // a closed gate opens if the condition was met for a moment
+	g.met = g.result != condition.False
+	if closed == g.closed {
+		return false, 0
+	}
+	if closed && g.opened != 0 && now-g.opened < keepOpen {
+		return false, keepOpen - (now - g.opened)
+	}
+	if g.closed = closed; closed {
+		return true, 0
+	}
+	if g.opened = now; g.result == condition.False {
+		wait = keepOpen // the condition was met only for a moment
+	}
+	return true, wait
+}
+
+// text explains the value to users, such as "SR:BEAM is 0".
+func (w *watched) text() string {
+	switch {
+	case !w.connected && w.why != "":
+		return w.pv + " is not connected (" + w.why + ")"
+	case !w.connected:
+		return w.pv + " is not connected"
+	case !w.has:
+		return w.pv + " has no value"
+	}
+	return w.pv + " is " + valueText(w.typ, &w.value, w.labels)
+}
+
+// valueText returns a short text of a value.
+func valueText(t sample.Type, s *sample.Sample, labels []string) string {
+	switch {
+	case t == sample.Enum && s.Word < uint64(len(labels)):
+		return fmt.Sprintf("%d (%s)", s.Word, strings.ToValidUTF8(labels[s.Word], "\uFFFD"))
+	case t.Fixed():
+		return strconv.FormatFloat(sample.Float(t, s.Word), 'g', -1, 64)
+	case t == sample.String && s.Tag&sample.Elsewhere == 0:
+		return strconv.Quote(string(s.Bytes))
+	}
+	return "a value of type " + t.String()
+}
+
+// state explains to users whether the gate enables its channels.
+func (g *gate) state() string {
+	test, text := g.of.pv+" "+g.when, g.of.text()
+	switch {
+	case g.closed:
+		return fmt.Sprintf("%s has not been met since %s: %s", test, time.Unix(0, g.since.Now).UTC().Format(time.RFC3339), text)
+	case g.result == condition.Unknown:
+		return fmt.Sprintf("it is not known whether %s is met: %s; captured meanwhile", test, text)
+	case g.result == condition.False:
+		return fmt.Sprintf("%s was met less than %v ago: %s", test, keepOpen, text)
+	}
+	return test + " is met: " + text
+}
+
+// mark is the text of the mark Disabled.
+func (g *gate) mark() string {
+	return fmt.Sprintf("disabled by %s: captured only while %s %s", g.of.text(), g.of.pv, g.when)
+}
+
+// Connected implements Sink.
+func (w *watched) Connected(info ChannelInfo) {
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	w.connected, w.why, w.has, w.typ = true, "", false, info.Type
+	w.update(w.all.m.instant())
+}
+
+// Sample implements Sink.
+func (w *watched) Sample(s *sample.Sample) {
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	bytes := w.value.Bytes[:0]
+	w.value, w.has = *s, true
+	if w.value.Bytes = append(bytes, s.Bytes[:min(len(s.Bytes), maxWatchedBytes)]...); len(s.Bytes) > maxWatchedBytes {
+		w.value.Tag |= sample.Elsewhere
+	}
+	w.update(w.all.m.instant())
+}
+
+// Checked implements Sink.
+func (w *watched) Checked(s *sample.Sample, _ time.Time) (differs bool) {
+	w.all.mu.Lock()
+	differs = !w.has || w.value.Word != s.Word || !w.value.Tag.SameAlarm(s.Tag) || len(s.Bytes) <= maxWatchedBytes && !slices.Equal(w.value.Bytes, s.Bytes)
+	w.all.mu.Unlock()
+	if differs {
+		w.Sample(s)
+	}
+	return differs
+}
+
+// Metadata implements Sink.
+func (w *watched) Metadata(m *sample.Metadata) {
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	w.labels = m.Labels
+	w.update(w.all.m.instant())
+}
+
+// Dropped implements Sink. The latest value counts, which is never dropped.
+func (*watched) Dropped(sample.Reason, uint64) {}
+
+// Suspect implements Sink.
+func (*watched) Suspect(time.Time, time.Time) {}
+
+// Disconnected implements Sink.
+func (w *watched) Disconnected(cause error) {
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	w.connected, w.why = false, ""
+	if cause != nil {
+		w.why = cause.Error()
+	}
+	w.update(w.all.m.instant())
+}
+
+// conditions holds the watched PVs of a manager. A goroutine opens and closes the gates, because a sink must
+// not wait until all channels of a gate know.
+type conditions struct {
+	m *Manager
+
+	mu      sync.Mutex
+	watched map[string]*watched // by the setting EnabledBy
+	open    map[*gate]struct{}  // all gates
+
+	changed chan struct{}
+	stop    chan struct{} // closed by close
+	once    sync.Once
+	ended   sync.WaitGroup
+}
+
+func newConditions(m *Manager) *conditions {
+	c := &conditions{
+		m: m, watched: map[string]*watched{}, open: map[*gate]struct{}{},
+		changed: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+	c.ended.Go(c.run)
+	return c
+}
+
+// wake makes the goroutine look at the gates.
+func (c *conditions) wake() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// close ends the goroutine, and waits for it.
+func (c *conditions) close() {
+	c.once.Do(func() { close(c.stop) })
+	c.ended.Wait()
+}
+
+// run opens and closes gates until close is called.
+func (c *conditions) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.stop:
+			return
+		case <-c.changed:
+		case <-timer.C:
+		}
+		if wait := c.pass(); wait > 0 {
+			timer.Reset(wait)
+		}
+	}
+}
+
+// pass opens and closes gates, and tells their channels. It returns how long the next gate waits, or 0.
+func (c *conditions) pass() (next time.Duration) {
+	now := c.m.instant().Monotonic
+	c.mu.Lock()
+	told := map[*channel]*gate{}
+	for g := range c.open {
+		changed, wait := g.step(now)
+		if wait > 0 && (next == 0 || wait < next) {
+			next = wait
+		}
+		if changed {
+			for ch := range g.channels {
+				told[ch] = g
+			}
+		}
+	}
+	c.mu.Unlock()
+	for ch, g := range told {
+		ch.applyGate(g)
+	}
+	return next
+}
+
+// look returns whether a gate is closed, and the text of the mark Disabled.
+func (c *conditions) look(g *gate) (closed bool, mark string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return g.closed, g.mark()
+}
+
+// explain explains to users whether a gate enables its channels.
+func (c *conditions) explain(g *gate) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return g.state()
+}
+
+// join returns the gate of a channel, and subscribes to its PV if nobody does yet. The caller holds
+// Manager.apply, and no lock of a channel. It returns nil if the settings have no valid condition.
+func (c *conditions) join(ch *channel, set *Settings) *gate {
+	test, err := condition.Parse(set.EnabledWhen)
+	if err != nil {
+		c.m.log.Error("a channel is captured without its condition, which cannot be parsed", "pv", ch.pv, "err", err)
+		return nil
+	}
+	c.mu.Lock()
+	w, known := c.watched[set.EnabledBy]
+	if !known {
+		w = &watched{all: c, pv: pvname.Canonical(set.EnabledBy), gates: map[string]*gate{}}
+		if pvname.Scheme(set.EnabledBy) == PVA.String() {
+			w.provider = PVA
+		}
+		c.watched[set.EnabledBy] = w
+	}
+	g := w.gates[set.EnabledWhen]
+	if g == nil {
+		at := c.m.instant()
+		g = &gate{of: w, when: set.EnabledWhen, test: test, channels: map[*channel]struct{}{}, since: at}
+		w.gates[set.EnabledWhen], c.open[g] = g, struct{}{}
+		w.update(at)
+		g.met = false
+		g.step(at.Monotonic)
+	}
+	g.channels[ch] = struct{}{}
+	c.mu.Unlock()
+	if source := c.m.sources[w.provider]; !known && source != nil {
+		sub := source.Subscribe(w.pv, SubscribeOptions{Events: EventValue | EventAlarm}, w)
+		w.sub = sub
+	} else if source == nil {
+		w.Disconnected(fmt.Errorf("this engine has no client for provider %v", w.provider))
+	}
+	return g
+}
+
+// leave removes a channel from its gate, and ends the subscription if no channel depends on the PV any more.
+// The caller holds Manager.apply, and no lock of a channel.
+func (c *conditions) leave(ch *channel, g *gate) {
+	c.mu.Lock()
+	w := g.of
+	delete(g.channels, ch)
+	if len(g.channels) == 0 {
+		delete(w.gates, g.when)
+		delete(c.open, g)
+	}
+	unused := len(w.gates) == 0
+	if unused {
+		for key, other := range c.watched {
+			if other == w {
+				delete(c.watched, key)
+			}
+		}
+	}
+	c.mu.Unlock()
+	if unused && w.sub != nil {
+		w.sub.Close()
+	}
+}
+
+// unknown counts the watched PVs without a value that conditions can be compared with.
+func (c *conditions) unknown() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.watched {
+		for _, g := range w.gates {
+			if g.result == condition.Unknown {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
