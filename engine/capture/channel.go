@@ -326,6 +326,7 @@ func (c *channel) configure(ch Channel) {
 	if resubscribe {
 		c.unsubscribe()
 	}
+	c.joinGate(ch.Settings)
 	if c.filter.set.Paused && (sub != nil || !started || old.Paused && old.PauseReason != ch.Settings.PauseReason) {
 		c.pause()
 	}
@@ -333,7 +334,6 @@ func (c *channel) configure(ch Channel) {
 		c.subscribe(started && old.Paused, "the settings of the subscription changed")
 	}
 	c.subscribeProperties(ch.Settings, old.Provider != ch.Settings.Provider)
-	c.joinGate(ch.Settings)
 }
 
 // resubscribe replaces the current subscription with a new one.

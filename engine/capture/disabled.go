@@ -139,7 +139,7 @@ func (c *channel) leaveGate(set *Settings, resume bool) {
 	c.mu.Lock()
 	e := c.enabling
 	c.mu.Unlock()
-	if e == nil || set != nil && !set.Paused && set.EnabledBy == c.filter.set.EnabledBy && set.EnabledWhen == c.filter.set.EnabledWhen {
+	if e == nil || set != nil && !set.Paused && set.EnabledBy == c.filter.set.EnabledBy {
 		return
 	}
 	c.m.conditions.leave(c, e.gate)

@@ -14,7 +14,7 @@ import (
 )
 
 // enabledBy returns settings of channels that the PV E enables.
-func enabledBy(when string) Settings { return Settings{EnabledBy: "ca://E", EnabledWhen: when} }
+func enabledBy(when string) Settings { return Settings{EnabledBy: "ca://E " + when} }
 
 // float returns a sample of a Float64.
 func (r *rig) float(v float64) *sample.Sample {
@@ -84,7 +84,7 @@ func TestAConditionDisablesAChannel(t *testing.T) {
 		if n := st.Stored + st.Dropped[sample.ConditionUnmet]; n != st.Received || n != 6 {
 			t.Errorf("received %d: stored %d, dropped %v", st.Received, st.Stored, st.Dropped)
 		}
-		if got := r.source.takeCalls(); got != "+A +E" {
+		if got := r.source.takeCalls(); got != "+E +A" {
 			t.Errorf("the subscriptions changed: %s", got)
 		}
 	})
@@ -200,7 +200,7 @@ func TestConditionsAreShared(t *testing.T) {
 		paused.Paused = true
 		apply := func(set Settings) { r.Apply(Assignment{0: groupOf(set, "A", "B"), 1: groupOf(enabledBy("> 5"), "C")}) }
 		apply(enabledBy("!= 0"))
-		if got := r.source.takeCalls(); got != "+A +E +B +C" {
+		if got := r.source.takeCalls(); got != "+E +A +B +C" {
 			t.Fatalf("subscriptions: %s", got)
 		}
 		states := func(when string, want ...State) {

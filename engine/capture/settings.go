@@ -95,10 +95,10 @@ type Settings struct {
 	Paused      bool
 	PauseReason string
 
-	// EnabledBy is the PV that enables the channel, prefixed with its provider, such as ca://SR:BEAM. Samples
-	// are kept only while EnabledWhen, a condition in the language of package condition, is true for its value.
-	// Both are empty if the channel is always enabled.
-	EnabledBy, EnabledWhen string
+	// EnabledBy enables the channel by the value of another PV: the name of that PV, prefixed with its provider, a
+	// space, and a condition in the language of package condition, such as ca://SR:BEAM != 0. Samples are kept
+	// only while the condition is met. It is empty if the channel is always enabled.
+	EnabledBy string
 
 	// Retention defines how long stored samples are kept. It does not affect the capture.
 	Retention store.Retention

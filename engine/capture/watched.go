@@ -26,9 +26,9 @@ type watched struct {
 	why       string // why it is not connected
 	typ       sample.Type
 	labels    []string
+	known     bool // there was a value since the subscription began
 	has       bool
 	value     sample.Sample // the latest value, without its bytes if they are many
-	arrived   clock.Instant // when the value became what it is
 	gates     map[string]*gate
 }
 
@@ -146,14 +146,23 @@ func (w *watched) Connected(info ChannelInfo) {
 
 // Sample implements Sink.
 func (w *watched) Sample(s *sample.Sample) {
+	if w.take(s) {
+		w.all.pass() // few channels have joined yet, and they must not keep samples until the goroutine runs
+	}
+}
+
+// take remembers a value, and reports whether it is the first one.
+func (w *watched) take(s *sample.Sample) (first bool) {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
 	bytes := w.value.Bytes[:0]
+	first, w.known = !w.known, true
 	w.value, w.has = *s, true
 	if w.value.Bytes = append(bytes, s.Bytes[:min(len(s.Bytes), maxWatchedBytes)]...); len(s.Bytes) > maxWatchedBytes {
 		w.value.Tag |= sample.Elsewhere
 	}
 	w.update(w.all.m.instant())
+	return first
 }
 
 // Checked implements Sink.
@@ -198,7 +207,7 @@ type conditions struct {
 	m *Manager
 
 	mu      sync.Mutex
-	watched map[string]*watched // by the setting EnabledBy
+	watched map[string]*watched // by name, prefixed with the provider
 	open    map[*gate]struct{}  // all gates
 
 	changed chan struct{}
@@ -287,25 +296,26 @@ func (c *conditions) explain(g *gate) string {
 // join returns the gate of a channel, and subscribes to its PV if nobody does yet. The caller holds
 // Manager.apply, and no lock of a channel. It returns nil if the settings have no valid condition.
 func (c *conditions) join(ch *channel, set *Settings) *gate {
-	test, err := condition.Parse(set.EnabledWhen)
+	name, when, _ := strings.Cut(set.EnabledBy, " ")
+	test, err := condition.Parse(when)
 	if err != nil {
 		c.m.log.Error("a channel is captured without its condition, which cannot be parsed", "pv", ch.pv, "err", err)
 		return nil
 	}
 	c.mu.Lock()
-	w, known := c.watched[set.EnabledBy]
+	w, known := c.watched[name]
 	if !known {
-		w = &watched{all: c, pv: pvname.Canonical(set.EnabledBy), gates: map[string]*gate{}}
-		if pvname.Scheme(set.EnabledBy) == PVA.String() {
+		w = &watched{all: c, pv: pvname.Canonical(name), gates: map[string]*gate{}}
+		if pvname.Scheme(name) == PVA.String() {
 			w.provider = PVA
 		}
-		c.watched[set.EnabledBy] = w
+		c.watched[name] = w
 	}
-	g := w.gates[set.EnabledWhen]
+	g := w.gates[when]
 	if g == nil {
 		at := c.m.instant()
-		g = &gate{of: w, when: set.EnabledWhen, test: test, channels: map[*channel]struct{}{}, since: at}
-		w.gates[set.EnabledWhen], c.open[g] = g, struct{}{}
+		g = &gate{of: w, when: when, test: test, channels: map[*channel]struct{}{}, since: at}
+		w.gates[when], c.open[g] = g, struct{}{}
 		w.update(at)
 		g.met = false
 		g.step(at.Monotonic)
@@ -313,8 +323,7 @@ func (c *conditions) join(ch *channel, set *Settings) *gate {
 	g.channels[ch] = struct{}{}
 	c.mu.Unlock()
 	if source := c.m.sources[w.provider]; !known && source != nil {
-		sub := source.Subscribe(w.pv, SubscribeOptions{Events: EventValue | EventAlarm}, w)
-		w.sub = sub
+		w.sub = source.Subscribe(w.pv, SubscribeOptions{Events: EventValue | EventAlarm}, w)
 	} else if source == nil {
 		w.Disconnected(fmt.Errorf("this engine has no client for provider %v", w.provider))
 	}

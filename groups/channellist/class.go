@@ -35,7 +35,6 @@ type class struct {
 	Paused     bool     `json:"paused,omitempty"`
 	Because    string   `json:"because,omitempty"`
 	EnabledBy  string   `json:"enabledBy,omitempty"`
-	When       string   `json:"when,omitempty"`
 	Raw        string   `json:"raw,omitempty"`
 	Rollups    []string `json:"rollups,omitempty"`
 }
@@ -62,7 +61,7 @@ func encodeClass(s *capture.Settings) []byte {
 		Mode: modes[s.Mode], Period: encodeDuration(s.Period),
 		Absolute: s.Absolute, Relative: s.Relative, Unchanged: s.Unchanged, Heartbeat: encodeDuration(s.Heartbeat), MaxRate: s.MaxRate,
 		Clock: clocks[s.Clock], Ahead: encodeDuration(s.Ahead), Behind: encodeDuration(s.Behind), OnClock: actions[s.OnClock],
-		Paused: s.Paused, Because: s.PauseReason, EnabledBy: s.EnabledBy, When: s.EnabledWhen, Raw: encodeTier(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
+		Paused: s.Paused, Because: s.PauseReason, EnabledBy: s.EnabledBy, Raw: encodeTier(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
 	}
 	for _, e := range events {
 		if s.Events&e.bit != 0 {
@@ -111,7 +110,7 @@ func decodeClass(text []byte) (*capture.Settings, error) {
 func (c *class) settings() (*capture.Settings, error) {
 	s := &capture.Settings{
 		Absolute: c.Absolute, Relative: c.Relative, Unchanged: c.Unchanged, MaxRate: c.MaxRate, Paused: c.Paused, PauseReason: c.Because,
-		EnabledBy: c.EnabledBy, EnabledWhen: c.When,
+		EnabledBy: c.EnabledBy,
 	}
 	var errs [14]error
 	s.Mode, errs[0] = fromWord[capture.Mode]("mode", modes, c.Mode)
@@ -127,7 +126,7 @@ func (c *class) settings() (*capture.Settings, error) {
 	s.Retention.Raw, errs[10] = decodeTier(c.Raw)
 	s.Retention.Levels, errs[11] = decodeLevels(c.Rollups)
 	s.Heartbeat, errs[12] = decodeDuration("heartbeat", c.Heartbeat)
-	errs[13] = checkEnabledBy(c.EnabledBy, c.When)
+	errs[13] = checkEnabledBy(c.EnabledBy)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -141,10 +140,11 @@ func (c *class) settings() (*capture.Settings, error) {
 }
 
 // checkEnabledBy checks a PV that enables channels, and the condition on its value.
-func checkEnabledBy(pv, when string) error {
-	if pv == "" && when == "" {
+func checkEnabledBy(text string) error {
+	if text == "" {
 		return nil
 	}
+	pv, when, _ := strings.Cut(text, " ")
 	if pv != pvname.Scheme(pv)+"://"+pvname.Canonical(pv) {
 		return fmt.Errorf("enabledBy %q is not a name with its provider", pv)
 	}
@@ -152,7 +152,7 @@ func checkEnabledBy(pv, when string) error {
 		return fmt.Errorf("enabledBy: %w", err)
 	}
 	if _, err := condition.Parse(when); err != nil {
-		return fmt.Errorf("when: %w", err)
+		return fmt.Errorf("enabledBy: %w", err)
 	}
 	return nil
 }

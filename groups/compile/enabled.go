@@ -3,6 +3,7 @@ package compile
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/engine/capture"
@@ -22,20 +23,17 @@ func setEnabledBy(out *capture.Settings, e *v1alpha1.EnabledBy) error {
 	if err := pvname.Check(pv); err != nil {
 		return fmt.Errorf("checking enabledBy.pv: %w", err)
 	}
-	when := cmp.Or(e.When, defaultWhen)
+	when := cmp.Or(strings.TrimSpace(e.When), defaultWhen)
 	if _, err := condition.Parse(when); err != nil {
 		return fmt.Errorf("parsing enabledBy.when: %w", err)
 	}
-	out.EnabledBy = cmp.Or(pvname.Scheme(e.PV), out.Provider.String()) + "://" + pv
-	out.EnabledWhen = when
+	out.EnabledBy = cmp.Or(pvname.Scheme(e.PV), out.Provider.String()) + "://" + pv + " " + when
 	return nil
 }
 
 // keepEnabled merges the conditions of two groups for a PV. If they differ, the PV is always captured.
 func keepEnabled(out *capture.Settings, a, b capture.Settings) {
-	if a.EnabledBy == b.EnabledBy && a.EnabledWhen == b.EnabledWhen {
-		out.EnabledBy, out.EnabledWhen = a.EnabledBy, a.EnabledWhen
-	} else {
-		out.EnabledBy, out.EnabledWhen = "", ""
+	if out.EnabledBy = a.EnabledBy; a.EnabledBy != b.EnabledBy {
+		out.EnabledBy = ""
 	}
 }
