@@ -40,6 +40,7 @@ type channel struct {
 	heard    heard
 	latest   latest
 	absence  absence
+	repeats  repeats
 	arrived  bool // a value has arrived since the channel connected
 	info     ChannelInfo
 	meta     *sample.Metadata // from the source, with the properties added
@@ -65,7 +66,7 @@ type heard struct {
 type latest struct {
 	has  bool
 	tag  sample.Tag
-	word uint64
+	word uint64 // of a channel with a MaxPeriod: the hash of its bytes, if it has bytes
 }
 
 // Connected implements Sink.
@@ -171,6 +172,9 @@ func (c *channel) Sample(s *sample.Sample) {
 	c.received++
 	c.arrived = true
 	c.latest = latest{has: true, tag: s.Tag, word: s.Word}
+	if len(s.Bytes) > 0 && c.filter.set.MaxPeriod > 0 {
+		c.latest.word = c.digest(s)
+	}
 	if c.head == nil {
 		c.ledger.drop(sample.Unsupported, 1, arrival)
 		return
@@ -210,6 +214,8 @@ func (c *channel) Checked(s *sample.Sample, since time.Time) (differs bool) {
 	case c.state != Connected:
 	case c.disabledLocked():
 		differs = c.heldDiffersLocked(s)
+	case c.filter.set.MaxPeriod > 0 && !c.renewsLocked(s):
+		c.repeatLocked(s)
 	case c.filter.differs(s):
 		differs, c.filter.fresh = true, true
 		c.doubtCheckLocked(s, from, to)

@@ -56,6 +56,8 @@ type Manager struct {
 	used     [NumProviders]bool
 
 	conditions *conditions
+	repeated   []*channel // the channels with a MaxPeriod, in a fixed order; guarded by mu
+	nextRepeat int        // where the next pass over repeated begins; only repeatValues uses it
 
 	unwritten channelSet // their metadata has changed
 	doubts    channelSet
@@ -80,6 +82,7 @@ func NewManager(cfg Config) *Manager {
 	m.conditions = newConditions(m)
 	cfg.Registerer.MustRegister(collector{m})
 	m.reports.every(reportEvery, 0, func(int64) { m.report() })
+	m.reports.every(repeatTick, 0, func(int64) { m.repeatValues() })
 	m.reports.every(writeEvery, 0, func(int64) { m.writeMetadata(); m.pursueDoubts() })
 	return m
 }
@@ -124,6 +127,7 @@ func (m *Manager) Apply(a Assignment) (ended []Ended) {
 	m.schedule(periods)
 	m.mu.Lock()
 	m.used = used
+	m.collectRepeatedLocked()
 	m.mu.Unlock()
 	return ended
 }

@@ -18,6 +18,8 @@ type Totals struct {
 	LostLinks      uint64
 	// UnknownConditions counts the PVs that enable channels, and whose value cannot be compared.
 	UnknownConditions int
+	// MissedRepeats counts the intervals of MaxPeriod without a sample.
+	MissedRepeats uint64
 	// Properties counts the fields of records with subscriptions besides the channels.
 	Properties int
 }
@@ -28,6 +30,7 @@ func (t *Totals) add(c *channel) {
 	t.LostLinks += c.losses
 	t.Suspected += c.ledger.suspected
 	t.WithinDeadband += c.ledger.withinDeadband
+	t.MissedRepeats += c.repeats.missed
 	for r, n := range c.ledger.dropped {
 		t.Dropped[r] += n
 	}
@@ -68,6 +71,8 @@ var (
 		"Fields of records that are subscribed to for metadata, besides the channels.", nil, nil)
 	descUnknown = prometheus.NewDesc("varve_capture_unknown_conditions",
 		"PVs that enable other PVs (enabledBy) and have no value to compare: they are not connected, or undefined. Meanwhile the other PVs are captured.", nil, nil)
+	descMissed = prometheus.NewDesc("varve_capture_missed_repeats_total",
+		"Intervals of maxPeriod without a sample although the PV was connected: its IOC did not answer in time, or would have got too many reads.", nil, nil)
 	descProblems = prometheus.NewDesc("varve_capture_search_problems",
 		"Protocols whose searches may not reach all servers: no addresses, or host names that cannot be resolved. /readyz says which.", nil, nil)
 )
@@ -81,6 +86,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descChannels
 	ch <- descProperties
 	ch <- descUnknown
+	ch <- descMissed
 	ch <- descProblems
 }
 
@@ -95,6 +101,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descWithin, prometheus.CounterValue, float64(t.WithinDeadband))
 	ch <- prometheus.MustNewConstMetric(descProperties, prometheus.GaugeValue, float64(t.Properties))
 	ch <- prometheus.MustNewConstMetric(descUnknown, prometheus.GaugeValue, float64(t.UnknownConditions))
+	ch <- prometheus.MustNewConstMetric(descMissed, prometheus.CounterValue, float64(t.MissedRepeats))
 	ch <- prometheus.MustNewConstMetric(descProblems, prometheus.GaugeValue, float64(len(c.m.Problems())))
 	for s, n := range t.States {
 		ch <- prometheus.MustNewConstMetric(descChannels, prometheus.GaugeValue, float64(n), State(s).String())

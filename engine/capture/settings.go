@@ -80,6 +80,9 @@ type Settings struct {
 	// interval passes the deadbands. 0 means that there are no intervals.
 	Unchanged bool
 	Heartbeat time.Duration
+	// MaxPeriod is the length of intervals, counted from 1970. If an interval has no sample, the engine reads the value, and
+	// stores it with the beginning of the interval as its time. 0 means that it does not.
+	MaxPeriod time.Duration
 	// MaxRate is the maximum number of samples per second of the samples' own time; 0 means no
 	// limit.
 	MaxRate float64

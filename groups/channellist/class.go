@@ -28,6 +28,7 @@ type class struct {
 	Unchanged  bool     `json:"unchanged,omitempty"`
 	Heartbeat  string   `json:"heartbeat,omitempty"`
 	MaxRate    float64  `json:"maxRate,omitempty"`
+	MaxPeriod  string   `json:"maxPeriod,omitempty"`
 	Clock      string   `json:"clock"`
 	Ahead      string   `json:"ahead,omitempty"`
 	Behind     string   `json:"behind,omitempty"`
@@ -61,7 +62,7 @@ func encodeClass(s *capture.Settings) []byte {
 		Mode: modes[s.Mode], Period: encodeDuration(s.Period),
 		Absolute: s.Absolute, Relative: s.Relative, Unchanged: s.Unchanged, Heartbeat: encodeDuration(s.Heartbeat), MaxRate: s.MaxRate,
 		Clock: clocks[s.Clock], Ahead: encodeDuration(s.Ahead), Behind: encodeDuration(s.Behind), OnClock: actions[s.OnClock],
-		Paused: s.Paused, Because: s.PauseReason, EnabledBy: s.EnabledBy, Raw: encodeTier(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
+		Paused: s.Paused, Because: s.PauseReason, EnabledBy: s.EnabledBy, MaxPeriod: encodeDuration(s.MaxPeriod), Raw: encodeTier(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
 	}
 	for _, e := range events {
 		if s.Events&e.bit != 0 {
@@ -112,7 +113,7 @@ func (c *class) settings() (*capture.Settings, error) {
 		Absolute: c.Absolute, Relative: c.Relative, Unchanged: c.Unchanged, MaxRate: c.MaxRate, Paused: c.Paused, PauseReason: c.Because,
 		EnabledBy: c.EnabledBy,
 	}
-	var errs [14]error
+	var errs [15]error
 	s.Mode, errs[0] = fromWord[capture.Mode]("mode", modes, c.Mode)
 	s.Clock, errs[1] = fromWord[capture.Clock]("clock", clocks, c.Clock)
 	s.OnClock, errs[2] = fromWord[capture.ClockAction]("onClock", actions, c.OnClock)
@@ -127,6 +128,7 @@ func (c *class) settings() (*capture.Settings, error) {
 	s.Retention.Levels, errs[11] = decodeLevels(c.Rollups)
 	s.Heartbeat, errs[12] = decodeDuration("heartbeat", c.Heartbeat)
 	errs[13] = checkEnabledBy(c.EnabledBy)
+	s.MaxPeriod, errs[14] = decodeDuration("maxPeriod", c.MaxPeriod)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}

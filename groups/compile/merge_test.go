@@ -54,6 +54,8 @@ func TestConflictingSettings(t *testing.T) {
 			&v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Absolute: 1}},
 			base(func(*capture.Settings) {}),
 		},
+		{"a sample in each shorter interval", &v1alpha1.Sampling{MaxPeriod: ptr(v1alpha1.Duration("1m"))}, &v1alpha1.Sampling{MaxPeriod: ptr(v1alpha1.Duration("10s"))}, base(func(s *capture.Settings) { s.MaxPeriod = 10 * time.Second })},
+		{"a sample in each interval", &v1alpha1.Sampling{MaxPeriod: ptr(v1alpha1.Duration("1m"))}, nil, base(func(s *capture.Settings) { s.MaxPeriod = time.Minute })},
 		{
 			"all events", &v1alpha1.Sampling{Events: []v1alpha1.EventClass{v1alpha1.ValueEvents}}, nil,
 			base(func(s *capture.Settings) { s.Events |= capture.EventValue }),

@@ -30,6 +30,7 @@ func TestValidSpecsAreAccepted(t *testing.T) {
 		channel("sampling: {deadband: {unchanged: true}}, expiresAt: 2027-01-01T00:00:00Z"),
 		"pauses: [{from: 2027-07-01T06:00:00Z, to: 2027-07-02T06:00:00+02:00, reason: shutdown of the ring, match: '^SR[0-9]{2}-[A-Z]{1,99}-(A|B){9}$'}, {from: 2027-07-01T06:00:00Z, to: 2028-07-02T06:00:00Z, reason: x}]",
 		"rules: [{match: '^SR.*:P$', sampling: {mode: Scan, period: 10s}, retention: {raw: 1y}, redundancy: 2, properties: [DESC], paused: false}, {match: X}]",
+		"sampling: {maxPeriod: 1s}", "sampling: {mode: Scan, period: 1s, maxPeriod: 1000ms}", channel("sampling: {maxPeriod: 10m}"),
 		"enabledBy: {pv: SR:BEAM}", "enabledBy: {pv: 'pva://SR:BEAM', when: '>=-0.5e-3'}", "enabledBy: {pv: A, when: \"!= 'it''s open'\"}",
 		channel("enabledBy: {pv: A, when: 'between 1 and 3.5'}"), "rules: [{match: A, enabledBy: {pv: A, when: ' = 3 '}}]",
 		"sampling: {clock: Source, clockLimit: {ahead: 0s, behind: 1y, onExceeded: Refuse}}",
@@ -143,6 +144,8 @@ func TestInvalidSpecsAreRejected(t *testing.T) {
 		{"rules: [{match: A, redundancy: 3}]", "spec.rules[0].redundancy in body should be less than or equal to 2"},
 		{"rules: [{match: A, provider: CA}]", `unknown field "spec.rules[0].provider"`},
 
+		{"sampling: {maxPeriod: 999ms}", `spec.sampling.maxPeriod: Invalid value: "999ms": maxPeriod must be at least 1s`},
+		{"sampling: {maxPeriod: 0s}", "maxPeriod must be at least 1s"},
 		{"enabledBy: {when: '> 1'}", "spec.enabledBy.pv"},
 		{"enabledBy: {pv: 'A B'}", "spec.enabledBy.pv"},
 		{"enabledBy: {pv: A, when: '== Open'}", "spec.enabledBy.when: Invalid value: \"== Open\": when must be a condition such as != 0, > 0.5, == 'Open' or between 1 and 3"},

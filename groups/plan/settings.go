@@ -67,6 +67,7 @@ func texts(s *capture.Settings) []text {
 		{"sampling.deadband.relative", number(s.Relative)},
 		{"sampling.deadband.unchanged", strconv.FormatBool(s.Unchanged)},
 		{"sampling.deadband.heartbeat", durationOr(s.Heartbeat, "none")},
+		{"sampling.maxPeriod", durationOr(s.MaxPeriod, "none")},
 		{"sampling.maxRate", number(s.MaxRate)},
 		{"sampling.clock", clocks[s.Clock]},
 		{"sampling.clockLimit.ahead", limit(s.Ahead)},

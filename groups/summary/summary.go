@@ -107,6 +107,9 @@ func sampling(s *v1alpha1.Sampling) string {
 	if s.Deadband != nil {
 		parts = append(parts, deadband(s.Deadband)...)
 	}
+	if s.MaxPeriod != nil {
+		parts = append(parts, "at least one sample in each "+string(*s.MaxPeriod))
+	}
 	if s.MaxRate != nil && *s.MaxRate > 0 {
 		parts = append(parts, "at most "+number(*s.MaxRate)+" samples/s")
 	}

@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 			want: "spec.sampling.deadband.absolute in body should be greater than or equal to 0",
 		},
 		{
-			name: "a condition that is none", spec: "channels: [{name: X}], enabledBy: {pv: Y, when: '== Open'}",
+			name: "a condition that is none", spec: "channels: [{name: X}], enabledBy: {pv: SR:BEAM, when: '== Open'}",
 			want: "when must be a condition such as != 0",
 		},
 		{

@@ -29,7 +29,7 @@ func sampleSchemas() map[string]openapi.Schema {
 			"cause": openapi.String("Why the PV has no data."), "since?": openapi.Timestamp(""), "text?": openapi.String(""),
 		}),
 		"Metadata": openapi.Object(members{"units?": openapi.String(""), "precision": openapi.Whole(""), "limits?": limits, "labels?": labels, "properties?": properties}),
-		"Sample":   openapi.Object(members{"time": openapi.Timestamp(""), "value": value, "severity": severity, "status": openapi.String("The alarm status.")}),
+		"Sample":   openapi.Object(members{"time": openapi.Timestamp(""), "value": value, "severity": severity, "status": openapi.String("The alarm status."), "engineClock?": openapi.Schema{"type": "boolean", "description": "True if the time comes from the clock of the engine, and not from the IOC."}}),
 		"Run":      openapi.Object(members{"type": openapi.String("The type of the values."), "samples": openapi.List(openapi.Ref("Sample"))}),
 		"Mark": openapi.Object(members{
 			"time": openapi.Timestamp(""), "end?": openapi.Timestamp(""), "kind": openapi.String(""), "reason?": openapi.String(""), "count?": openapi.Whole(""), "text?": openapi.String(""),
