@@ -1838,6 +1838,11 @@ func (in *Sampling) DeepCopyInto(out *Sampling) {
 		*out = new(float64)
 		**out = **in
 	}
+	if in.MaxPeriod != nil {
+		in, out := &in.MaxPeriod, &out.MaxPeriod
+		*out = new(Duration)
+		**out = **in
+	}
 	if in.ClockLimit != nil {
 		in, out := &in.ClockLimit, &out.ClockLimit
 		*out = new(ClockLimit)
