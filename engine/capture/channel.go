@@ -172,8 +172,8 @@ func (c *channel) Sample(s *sample.Sample) {
 	c.received++
 	c.arrived = true
 	c.latest = latest{has: true, tag: s.Tag, word: s.Word}
-	if len(s.Bytes) > 0 && c.filter.set.MaxPeriod > 0 {
-		c.latest.word = c.digest(s)
+	if c.filter.set.MaxPeriod > 0 {
+		c.noteUpdateLocked(s, arrival.Now)
 	}
 	if c.head == nil {
 		c.ledger.drop(sample.Unsupported, 1, arrival)

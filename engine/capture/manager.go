@@ -114,6 +114,9 @@ func (m *Manager) Apply(a Assignment) (ended []Ended) {
 			wanted[ch.PV] = true
 			m.addOrChange(shard, ch)
 			used[ch.Settings.Provider] = true
+			if ch.Settings.EnabledBy != "" && !ch.Settings.Paused {
+				used[providerOf(ch.Settings.EnabledBy)] = true
+			}
 			if ch.Settings.Mode == Scan {
 				periods[ch.Settings.Period] = true
 			}

@@ -25,6 +25,7 @@ type repeats struct {
 	asked    time.Duration // the monotonic time of the last read in it; 0: none
 	done     bool          // the interval has a sample
 	missed   uint64        // intervals without a sample
+	lag      int64         // how far the time of the latest update was behind its arrival, in ns
 	renewed  time.Duration // the monotonic time of the last value that renewed the subscription; 0: never
 }
 
@@ -84,7 +85,7 @@ func (c *channel) dueRepeat(now int64, monotonic time.Duration) reader {
 		if r.interval == begin-int64(p) && !r.done && !c.hasSampleSinceLocked(r.interval) {
 			r.missed++
 		}
-		*r = repeats{interval: begin, missed: r.missed, renewed: r.renewed}
+		*r = repeats{interval: begin, missed: r.missed, renewed: r.renewed, lag: r.lag}
 	}
 	switch r := &c.repeats; {
 	case r.done:
@@ -92,7 +93,7 @@ func (c *channel) dueRepeat(now int64, monotonic time.Duration) reader {
 	case c.state != Connected || !c.arrived || c.head == nil || c.disabledLocked() || c.hasSampleSinceLocked(begin):
 		r.done = true
 		return nil
-	case now-begin < int64(repeatDelay(c.pv, p)) || r.asked != 0 && monotonic-r.asked < repeatAgain:
+	case now-begin < max(int64(repeatDelay(c.pv, p)), c.repeats.lag) || r.asked != 0 && monotonic-r.asked < repeatAgain:
 		return nil
 	}
 	sub, _ := c.sub.(reader)
@@ -104,6 +105,15 @@ func (c *channel) dueRepeat(now int64, monotonic time.Duration) reader {
 func repeatDelay(pv string, period time.Duration) time.Duration {
 	least := min(period/10, 500*time.Millisecond)
 	return least + time.Duration(xxhash.Sum64String(pv)%1000)*(period/2-least)/1000
+}
+
+// noteUpdateLocked notes what is needed to repeat an update that arrived at a time. If the clock of the IOC is behind, a later
+// update may have a time before the present interval. So the engine waits for that long before it repeats a value.
+func (c *channel) noteUpdateLocked(s *sample.Sample, arrival int64) {
+	c.latest.word = c.digest(s)
+	if !c.filter.fresh && c.filter.set.Clock == SourceClock {
+		c.repeats.lag = max(0, arrival-s.Time)
+	}
 }
 
 // hasSampleSinceLocked reports whether a sample since a time is stored, or waits for its scan time.
@@ -157,7 +167,7 @@ func (c *channel) repeatLocked(s *sample.Sample) {
 	}
 	p := c.filter.set.MaxPeriod
 	begin := slotEnd(arrival.Now+1, p) - int64(p)
-	if c.head == nil || c.hasSampleSinceLocked(begin) {
+	if c.head == nil || c.hasSampleSinceLocked(begin) || arrival.Now-begin < c.repeats.lag {
 		return
 	}
 	again := *s

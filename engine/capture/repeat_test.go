@@ -224,3 +224,43 @@ func TestNothingIsReadFromPVsThatAreNotCaptured(t *testing.T) {
 		}
 	})
 }
+
+// TestALateClockOfAnIOC checks that a value is not repeated while an update with an earlier time may follow.
+func TestALateClockOfAnIOC(t *testing.T) {
+	withServer(t, func(r *rig, s *server) {
+		const behind = 3 * time.Second
+		r.Apply(Assignment{0: groupOf(Settings{MaxPeriod: 10 * time.Second}, "A")})
+		sink := r.connect("A", sample.Float64)
+		v := 0.0
+		value := func() *sample.Sample {
+			return &sample.Sample{Time: r.now() - int64(behind), Word: math.Float64bits(v)}
+		}
+		s.answer(func(string) *sample.Sample { return value() })
+		testclock.Advance(4 * time.Second)
+		var all []sample.Sample
+		for range 120 { // an update at 4, 4.5, 5, … s, with times up to 3 s earlier
+			v++
+			sink.Sample(value())
+			testclock.Advance(500 * time.Millisecond)
+			all = append(all, r.status(t, "A").Last)
+		}
+		v++
+		sink.Sample(value()) // the last one
+		for range 60 {
+			testclock.Advance(500 * time.Millisecond)
+			all = append(all, r.status(t, "A").Last)
+		}
+		repeated := 0
+		for i := range all {
+			if i > 0 && all[i].Time < all[i-1].Time {
+				t.Errorf("a sample at %d follows one at %d", all[i].Time, all[i-1].Time)
+			}
+			if all[i].Tag&sample.EngineClock != 0 && (i == 0 || !all[i].Same(&all[i-1])) {
+				repeated++
+			}
+		}
+		if repeated < 2 {
+			t.Errorf("%d values are repeated after the last update", repeated)
+		}
+	})
+}

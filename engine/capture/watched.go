@@ -97,7 +97,11 @@ func (w *watched) text() string {
 	case !w.connected && w.why != "":
 		return w.pv + " is not connected (" + w.why + ")"
 	case !w.connected:
-		return w.pv + " is not connected"
+		text := w.pv + " is not connected"
+		if source := w.all.m.sources[w.provider]; source != nil {
+			text += " (" + source.Reach().text() + ")"
+		}
+		return text
 	case !w.has:
 		return w.pv + " has no value"
 	}
@@ -305,10 +309,7 @@ func (c *conditions) join(ch *channel, set *Settings) *gate {
 	c.mu.Lock()
 	w, known := c.watched[name]
 	if !known {
-		w = &watched{all: c, pv: pvname.Canonical(name), gates: map[string]*gate{}}
-		if pvname.Scheme(name) == PVA.String() {
-			w.provider = PVA
-		}
+		w = &watched{all: c, pv: pvname.Canonical(name), provider: providerOf(name), gates: map[string]*gate{}}
 		c.watched[name] = w
 	}
 	g := w.gates[when]
@@ -328,6 +329,14 @@ func (c *conditions) join(ch *channel, set *Settings) *gate {
 		w.Disconnected(fmt.Errorf("this engine has no client for provider %v", w.provider))
 	}
 	return g
+}
+
+// providerOf returns the provider with which a name is prefixed.
+func providerOf(name string) Provider {
+	if pvname.Scheme(name) == PVA.String() {
+		return PVA
+	}
+	return CA
 }
 
 // leave removes a channel from its gate, and ends the subscription if no channel depends on the PV any more.

@@ -215,15 +215,16 @@ func mention(errs []error, text string) bool {
 func TestTheLargestGroupFitsTheCostBudget(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
-		fmt.Fprintf(&b, `{name: "%s%04d", provider: PVA, fields: [`+names("f%02d_"+strings.Repeat("x", 60))+`], properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], `+
-			`sampling: {mode: Scan, period: 000000000000010s, events: [Log, Alarm, Value], clock: Source, `+
-			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms, onExceeded: Refuse}}},`, strings.Repeat("x", 252), i)
+		fmt.Fprintf(&b, `{name: "%[1]s%04[2]d", provider: PVA, fields: [`+names("f%02d_"+strings.Repeat("x", 60))+`], properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], `+
+			`enabledBy: {pv: "%[1]s", when: "== '%[3]s'"}, `+
+			`sampling: {mode: Scan, period: 000000000000010s, events: [Log, Alarm, Value], clock: Source, maxPeriod: 000000000000010s, `+
+			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms, onExceeded: Refuse}}},`, strings.Repeat("x", 252), i, strings.Repeat("x", 123))
 	}
 	var rules, pauses strings.Builder
 	for i := range 64 {
-		fmt.Fprintf(&rules, `{match: "%03d%s", properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], sampling: {deadband: {unchanged: true, heartbeat: 000000000000010s}, `+
+		fmt.Fprintf(&rules, `{match: "%03d%s", enabledBy: {pv: X, when: "== '%s'"}, properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], sampling: {deadband: {unchanged: true, heartbeat: 000000000000010s}, `+
 			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms}}, retention: {raw: 00000000000100y, rollups: [{every: 1s, keep: 100y}, {every: 2s, keep: 100y}, `+
-			`{every: 3s, keep: 100y}, {every: 4s, keep: 100y}, {every: 5s, keep: 100y}, {every: 6s, keep: 100y}, {every: 7s, keep: 100y}, {every: 8s}]}},`, i, strings.Repeat("x", 253))
+			`{every: 3s, keep: 100y}, {every: 4s, keep: 100y}, {every: 5s, keep: 100y}, {every: 6s, keep: 100y}, {every: 7s, keep: 100y}, {every: 8s}]}},`, i, strings.Repeat("x", 253), strings.Repeat("x", 123))
 	}
 	for range 32 {
 		fmt.Fprintf(&pauses, `{from: 2027-07-01T06:00:00Z, to: 2027-07-02T06:00:00Z, reason: "%s", match: "%s"},`, strings.Repeat("x", 128), strings.Repeat("x", 256))
