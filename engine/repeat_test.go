@@ -23,7 +23,7 @@ record(waveform, "T:ARRAY") { field(FTVL, "DOUBLE") field(NELM, "3") field(INP, 
 	run := func() *life {
 		return launch(t, st, nil, Options{Checkpoint: 300 * time.Millisecond, Sources: capture.Sources{
 			clienttest.Start(t, ca.New, ca.Config{Config: clienttest.ByUDP(ioc.CAAddr())}),
-			clienttest.Start(t, pva.New, pva.Config{Config: clienttest.ByUDP(ioc.PVAAddr())}),
+			clienttest.Start(t, pva.New, pva.Config{Config: clienttest.ByTCP(ioc.PVAAddr())}),
 		}})
 	}
 	pvs := []string{"T:ARRAY", "T:PASSIVE", "T:SCANNED", "T:SCANNED.CALC", "T:SCANNED.SCAN"}
