@@ -89,6 +89,8 @@ func (c *census) add(s *capture.Status) {
 		worst.Reason = unsupported
 	case capture.Paused:
 		g.Paused++
+	case capture.Disabled:
+		g.Disabled++
 	}
 	if worst.Reason != "" {
 		g.Worst = addWorst(g.Worst, worst)

@@ -140,7 +140,10 @@ func start(t *testing.T, st store.Store, checkpoint time.Duration, pvs ...string
 // launch runs an engine that holds no shards yet.
 func launch(t *testing.T, st store.Store, source *taps, opts Options, change ...func(*life)) *life {
 	l := &life{source: source, store: &mortal{Store: st}}
-	opts.Store, opts.Sources, opts.Shards, opts.Flush, opts.Grace = l.store, capture.Sources{source}, 4, 10*time.Millisecond, 200*time.Millisecond
+	opts.Store, opts.Shards, opts.Flush, opts.Grace = l.store, 4, 10*time.Millisecond, 200*time.Millisecond
+	if opts.Sources == (capture.Sources{}) {
+		opts.Sources = capture.Sources{source}
+	}
 	l.Engine = New(opts)
 	l.reader = &query.Reader{Store: st, Recent: l, Shards: 4}
 	for _, f := range change {

@@ -55,6 +55,9 @@ type ChannelCounts struct {
 	// by a planned pause, or because they have expired.
 	// +optional
 	Paused int32 `json:"paused"`
+	// disabled is the number of channels that are not captured now because the condition of enabledBy is not met.
+	// +optional
+	Disabled int32 `json:"disabled,omitempty"`
 	// expired is the number of channels whose own expiresAt has passed. Only ArchiveGroups count them.
 	// +optional
 	Expired int32 `json:"expired,omitempty"`

@@ -38,10 +38,6 @@ type ArchiveGroupList struct {
 	Items           []ArchiveGroup `json:"items"`
 }
 
-// Fields that Varve does not support yet. Delete the rule of a field when Varve supports it.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="spec.enabledBy is not supported yet"
-
 // ArchiveGroupSpec defines which PVs are archived, and how.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.fields) || !has(self.provider) || self.provider == 'PVA'",fieldPath=".fields",message="spec.fields requires provider PVA"
@@ -84,9 +80,10 @@ type ArchiveGroupSpec struct {
 	// +optional
 	Sampling *Sampling `json:"sampling,omitempty"`
 
-	// enabledBy (not supported yet) archives the group only while another PV meets a condition.
+	// enabledBy enables the capture by the value of another PV: samples are stored only while its value meets a
+	// condition. While the other PV has no value, because it is not connected, samples are stored. Default: always.
 	// +optional
-	EnabledBy *Gate `json:"enabledBy,omitempty"`
+	EnabledBy *EnabledBy `json:"enabledBy,omitempty"`
 
 	// properties are fields of the record, such as DESC, that are archived with the PV. Each
 	// property adds a channel at the IOC, unless the protocol delivers it anyway. Units, limits,

@@ -2,10 +2,6 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Fields that Varve does not support yet. Delete the rule of a field when Varve supports it.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="enabledBy is not supported yet"
-
 // Channel is one PV with its own settings. Each setting that is given replaces the group's
 // setting.
 //
@@ -38,9 +34,9 @@ type Channel struct {
 	// +optional
 	Sampling *Sampling `json:"sampling,omitempty"`
 
-	// enabledBy replaces the group's enabledBy. It is not supported yet.
+	// enabledBy replaces the group's enabledBy.
 	// +optional
-	EnabledBy *Gate `json:"enabledBy,omitempty"`
+	EnabledBy *EnabledBy `json:"enabledBy,omitempty"`
 
 	// properties replaces the group's properties.
 	// +optional
@@ -132,23 +128,6 @@ type ChannelFinderSource struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Query string `json:"query,omitempty"`
-}
-
-// Gate is a condition on the value of another PV.
-type Gate struct {
-	// channel is the name of the other PV.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:Pattern=`^\S+$`
-	Channel string `json:"channel,omitempty"`
-	// op compares the value of the PV (left) with value (right).
-	// +required
-	// +kubebuilder:validation:Enum="==";"!=";"<";"<=";">";">="
-	Op string `json:"op,omitempty"`
-	// value is the number to compare with. It is a float, as values of PVs are.
-	// +required
-	Value float64 `json:"value"`
 }
 
 // ShardBy has no default in the schema, because the default would stay in the object when a user

@@ -18,6 +18,10 @@ type Rule struct {
 	// +optional
 	Sampling *Sampling `json:"sampling,omitempty"`
 
+	// enabledBy replaces the group's enabledBy.
+	// +optional
+	EnabledBy *EnabledBy `json:"enabledBy,omitempty"`
+
 	// properties replaces the group's properties.
 	// +optional
 	// +listType=set

@@ -111,6 +111,7 @@ type Group struct {
 	NeverConnected   int     `json:"neverConnected"`
 	Silent           int     `json:"silent"`
 	Paused           int     `json:"paused"`
+	Disabled         int     `json:"disabled,omitempty"`
 	SamplesPerSecond float64 `json:"samplesPerSecond"`
 	BytesPerDay      float64 `json:"bytesPerDay"`
 	// Worst are at most 20 channels with a problem, the longest problem first.

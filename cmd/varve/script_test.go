@@ -148,7 +148,7 @@ var script = []step{
 	works("status 'SIM:RAMP:*' -o Csv", `^pv,group,state,.*\r\n(SIM:RAMP:00\d\d,default/sim-monitor,connected,.*\r\n){20}$`),
 	fails("status 'NOPE*'", `^no channel matches NOPE\*$`),
 	fails("status sim:sine:0001", `^no group captures sim:sine:0001; nearest: SIM:SINE:0001 \(`),
-	fails("status --state connectd", `^--state: "connectd" is not one of searching, connected, disconnected, unsupported, paused$`),
+	fails("status --state connectd", `^--state: "connectd" is not one of searching, connected, disconnected, unsupported, paused, disabled$`),
 	fails("status --state disconnected", `^no channel is disconnected$`),
 	fails("status --sort speed", `^--sort: "speed" is not one of name, rate, received,`),
 	fails("status --top -1", `^--top: -1 is negative`),

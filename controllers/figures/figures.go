@@ -24,10 +24,11 @@ func Sum(groups []report.Group, total int32, old *v1alpha1.Rates) (*v1alpha1.Cha
 		counts.NeverConnected += int32(g.NeverConnected)
 		counts.Silent += int32(g.Silent)
 		counts.Paused += int32(g.Paused)
+		counts.Disabled += int32(g.Disabled)
 		samples += g.SamplesPerSecond
 		bytes += g.BytesPerDay
 	}
-	for _, n := range []*int32{&counts.Connected, &counts.Disconnected, &counts.NeverConnected, &counts.Silent, &counts.Paused} {
+	for _, n := range []*int32{&counts.Connected, &counts.Disconnected, &counts.NeverConnected, &counts.Silent, &counts.Paused, &counts.Disabled} {
 		*n = min(*n, total)
 	}
 	if old == nil {

@@ -23,17 +23,34 @@ func (c *circuit) checkQuiet(now time.Time) {
 		if s.state != slotOpen || !c.checks.IsDue(s.check, s.ch, s.seen, since) {
 			return false
 		}
-		s.check = client.CheckAsked
+		s.check, s.asked = client.CheckAsked, c.checks.Second(now)
 		c.Send(func(dst []byte) []byte { return proto.AppendReadNotify(dst, s.event, c.requestCount(s), s.sid, id) })
 		return true
-	}, func(id uint32) bool {
+	}, func(id uint32, at time.Time) bool {
 		s := c.at(id)
-		if s == nil || s.state != slotOpen || s.check != client.CheckAsked {
+		if s == nil || s.state != slotOpen || s.check != client.CheckAsked || s.asked != c.checks.Second(at) {
 			return false
 		}
 		c.lose(id, errUnanswered, slotClearing)
 		return true
 	})
+}
+
+// Poll reads the value of a channel at once. It implements the method of client.Channel with this name.
+func (c *circuit) Poll(ch *client.Channel) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	s := c.at(ch.Slot)
+	if c.over || s == nil || s.ch != ch || s.state != slotOpen || s.check == client.CheckAsked || !c.checks.MayPoll(now) {
+		return false
+	}
+	s.check, s.asked = client.CheckAsked, c.checks.Second(now)
+	c.checks.Polled(ch.Slot, now)
+	c.Send(func(dst []byte) []byte {
+		return proto.AppendReadNotify(dst, s.event, c.requestCount(s), s.sid, ch.Slot)
+	})
+	return true
 }
 
 // handleChecked handles the answer to the read of a check. If the subscription may be dead, the client

@@ -47,6 +47,7 @@ type slot struct {
 	sid      uint32          // the server's number for the channel
 	count    uint32          // native elements
 	seen     uint32          // second of the circuit in which the last update arrived
+	asked    uint32          // second of the circuit in which its value was requested
 	event    proto.DBR
 	array    bool // the value is an array on the wire
 	text     bool // a long string: an array of CHAR up to the first NUL

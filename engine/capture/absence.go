@@ -48,6 +48,7 @@ func (c *channel) Disconnected(cause error) {
 	if c.state == Paused {
 		return
 	}
+	c.forgetHeldLocked()
 	text, kind := "", sample.Disconnected
 	if cause != nil {
 		text = cause.Error()
@@ -94,7 +95,7 @@ func (c *channel) forgetRefusalLocked(now int64) {
 // markAbsenceLocked writes a mark about the absence if it is due.
 func (c *channel) markAbsenceLocked(now int64) (marked bool) {
 	a := &c.absence
-	if absenceRank[a.kind] <= absenceRank[a.marked] || now-a.since < int64(markAfter) {
+	if c.disabledLocked() || absenceRank[a.kind] <= absenceRank[a.marked] || now-a.since < int64(markAfter) {
 		return false
 	}
 	a.marked = a.kind
@@ -125,5 +126,5 @@ func (c *channel) rateLocked() float64 {
 // silentLocked reports whether the channel is connected, but no value has arrived since it connected
 // a while ago.
 func (c *channel) silentLocked() bool {
-	return c.state == Connected && !c.arrived && c.m.now()-c.since >= int64(markAfter)
+	return c.state == Connected && !c.disabledLocked() && !c.arrived && c.m.now()-c.since >= int64(markAfter)
 }

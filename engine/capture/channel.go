@@ -21,7 +21,8 @@ type channel struct {
 	journal  *journal.ShardJournal
 	head     *journal.Head // nil until a type is known
 	received uint64
-	filter   filter // holds the settings
+	enabling *enabling // nil: no condition enables the channel
+	filter   filter    // holds the settings
 
 	ledger ledger
 	scan   scanner
@@ -39,6 +40,7 @@ type channel struct {
 	heard    heard
 	latest   latest
 	absence  absence
+	repeats  repeats
 	arrived  bool // a value has arrived since the channel connected
 	info     ChannelInfo
 	meta     *sample.Metadata // from the source, with the properties added
@@ -64,7 +66,7 @@ type heard struct {
 type latest struct {
 	has  bool
 	tag  sample.Tag
-	word uint64
+	word uint64 // of a channel with a MaxPeriod: the hash of its bytes, if it has bytes
 }
 
 // Connected implements Sink.
@@ -73,6 +75,7 @@ func (c *channel) Connected(info ChannelInfo) {
 	defer c.mu.Unlock()
 	was := c.state
 	c.info = info
+	c.forgetHeldLocked() // the source sends the value again
 	if was != Connected && was != Unsupported {
 		c.connects++
 	}
@@ -169,6 +172,9 @@ func (c *channel) Sample(s *sample.Sample) {
 	c.received++
 	c.arrived = true
 	c.latest = latest{has: true, tag: s.Tag, word: s.Word}
+	if c.filter.set.MaxPeriod > 0 {
+		c.noteUpdateLocked(s, arrival.Now)
+	}
 	if c.head == nil {
 		c.ledger.drop(sample.Unsupported, 1, arrival)
 		return
@@ -176,6 +182,15 @@ func (c *channel) Sample(s *sample.Sample) {
 	if !c.filter.fresh {
 		c.heard = heard{s.Time, arrival.Monotonic}
 	}
+	if c.disabledLocked() {
+		c.holdLocked(s, arrival)
+		return
+	}
+	c.takeLocked(s, arrival)
+}
+
+// takeLocked passes a sample through the filters to the head.
+func (c *channel) takeLocked(s *sample.Sample, arrival clock.Instant) {
 	reason, ok := c.filter.keep(s, arrival)
 	if !ok {
 		c.ledger.drop(reason, 1, arrival)
@@ -195,9 +210,14 @@ func (c *channel) Sample(s *sample.Sample) {
 func (c *channel) Checked(s *sample.Sample, since time.Time) (differs bool) {
 	from, to := c.m.moment(since).Begin, c.m.instant().End
 	c.mu.Lock()
-	differs = c.state == Connected && c.filter.differs(s)
-	if differs {
-		c.filter.fresh = true
+	switch {
+	case c.state != Connected:
+	case c.disabledLocked():
+		differs = c.heldDiffersLocked(s)
+	case c.filter.set.MaxPeriod > 0 && !c.renewsLocked(s):
+		c.repeatLocked(s)
+	case c.filter.differs(s):
+		differs, c.filter.fresh = true, true
 		c.doubtCheckLocked(s, from, to)
 	}
 	c.mu.Unlock()
@@ -241,9 +261,12 @@ func (c *channel) addMark(m sample.Mark) { c.m.marks.Add(c.pv, m) }
 
 // addStateLocked adds a mark which says whether updates arrive from an instant on. A time without updates
 // must cover all updates that are missing, although the clock may be wrong. So it begins at the earliest
-// possible time and ends at the latest. The marks of a channel keep their order, because the latest mark
+// possible time and ends at the latest. While the channel is disabled, there are none. The marks of a channel keep their order, because the latest mark
 // counts. They lose it only if the clock was more than mostAhead ahead, without evidence.
 func (c *channel) addStateLocked(at clock.Instant, m sample.Mark) {
+	if c.disabledLocked() {
+		return
+	}
 	m.Time = at.Begin
 	if m.Kind.Delivers() {
 		m.Time = at.End
@@ -295,6 +318,7 @@ func (c *channel) moveTo(to *journal.ShardJournal) {
 
 // configure applies settings: it subscribes, resubscribes, or unsubscribes a paused channel.
 func (c *channel) configure(ch Channel) {
+	c.leaveGate(ch.Settings, !ch.Settings.Paused)
 	c.mu.Lock()
 	old, sub, started := c.filter.set, c.sub, c.since != 0
 	c.filter.set, c.group = ch.Settings, ch.Group
@@ -308,6 +332,7 @@ func (c *channel) configure(ch Channel) {
 	if resubscribe {
 		c.unsubscribe()
 	}
+	c.joinGate(ch.Settings)
 	if c.filter.set.Paused && (sub != nil || !started || old.Paused && old.PauseReason != ch.Settings.PauseReason) {
 		c.pause()
 	}
@@ -391,6 +416,7 @@ func ExplainPause(text string) string {
 // close ends the capture. Samples stay in the shard journal.
 func (c *channel) close() {
 	c.unsubscribe()
+	c.leaveGate(nil, false)
 	c.unsubscribeProperties()
 	c.endDoubt()
 	c.mu.Lock()
@@ -458,5 +484,6 @@ func (c *channel) status() Status {
 		st.Last.Bytes, st.Last.Tag = nil, st.Last.Tag|sample.Elsewhere
 	}
 	st.Last.Bytes = slices.Clone(st.Last.Bytes)
+	c.explainEnablingLocked(&st)
 	return st
 }

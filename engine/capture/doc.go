@@ -7,6 +7,9 @@
 //	        clock rule ─▶ scan slots or deadband, rate ─▶ journal.Head
 //	            └────────────── dropped, by reason ──────▶ ledger, marks
 //
+//	PV that enables channels ──▶ watched ──▶ gate per condition ──▶ channels are disabled, enabled
+//	interval of MaxPeriod without a sample ──▶ the source reads the value ──▶ Checked ──▶ repeated sample
+//
 //	property per field of the record ──▶ Source.Subscribe ──▶ Sample ──▶ metadata, marks
 //
 // If a channel reconnects with another type, its samples go to a new head at once, and a

@@ -55,6 +55,10 @@ type Manager struct {
 	gone     Totals // of removed channels
 	used     [NumProviders]bool
 
+	conditions *conditions
+	repeated   []*channel // the channels with a MaxPeriod, in a fixed order; guarded by mu
+	nextRepeat int        // where the next pass over repeated begins; only repeatValues uses it
+
 	unwritten channelSet // their metadata has changed
 	doubts    channelSet
 
@@ -75,8 +79,10 @@ func NewManager(cfg Config) *Manager {
 		m.instant = clock.New(clock.Config{}).Now
 	}
 	m.scans.now, m.reports.now = m.now, m.now
+	m.conditions = newConditions(m)
 	cfg.Registerer.MustRegister(collector{m})
 	m.reports.every(reportEvery, 0, func(int64) { m.report() })
+	m.reports.every(repeatTick, 0, func(int64) { m.repeatValues() })
 	m.reports.every(writeEvery, 0, func(int64) { m.writeMetadata(); m.pursueDoubts() })
 	return m
 }
@@ -108,6 +114,9 @@ func (m *Manager) Apply(a Assignment) (ended []Ended) {
 			wanted[ch.PV] = true
 			m.addOrChange(shard, ch)
 			used[ch.Settings.Provider] = true
+			if ch.Settings.EnabledBy != "" && !ch.Settings.Paused {
+				used[providerOf(ch.Settings.EnabledBy)] = true
+			}
 			if ch.Settings.Mode == Scan {
 				periods[ch.Settings.Period] = true
 			}
@@ -121,6 +130,7 @@ func (m *Manager) Apply(a Assignment) (ended []Ended) {
 	m.schedule(periods)
 	m.mu.Lock()
 	m.used = used
+	m.collectRepeatedLocked()
 	m.mu.Unlock()
 	return ended
 }
@@ -362,6 +372,7 @@ func (m *Manager) Close() (ended []Ended) {
 	m.scans.keep(nil)
 	m.reports.keep(nil)
 	m.report()
+	m.conditions.close()
 	for _, c := range m.snapshot() {
 		if e := m.remove(c); c.state != Paused {
 			ended = append(ended, e)

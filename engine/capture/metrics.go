@@ -16,6 +16,10 @@ type Totals struct {
 	// WithinDeadband counts the values without an update that a deadband of the record explains.
 	WithinDeadband uint64
 	LostLinks      uint64
+	// UnknownConditions counts the PVs that enable channels, and whose value cannot be compared.
+	UnknownConditions int
+	// MissedRepeats counts the intervals of MaxPeriod without a sample.
+	MissedRepeats uint64
 	// Properties counts the fields of records with subscriptions besides the channels.
 	Properties int
 }
@@ -26,6 +30,7 @@ func (t *Totals) add(c *channel) {
 	t.LostLinks += c.losses
 	t.Suspected += c.ledger.suspected
 	t.WithinDeadband += c.ledger.withinDeadband
+	t.MissedRepeats += c.repeats.missed
 	for r, n := range c.ledger.dropped {
 		t.Dropped[r] += n
 	}
@@ -37,10 +42,11 @@ func (m *Manager) Totals() Totals {
 	m.mu.RLock()
 	t := m.gone
 	m.mu.RUnlock()
+	t.UnknownConditions = m.conditions.unknown()
 	for _, c := range m.snapshot() {
 		c.mu.Lock()
 		t.Channels++
-		t.States[c.state]++
+		t.States[c.shownStateLocked()]++
 		t.Properties += len(c.props.all)
 		t.add(c)
 		c.mu.Unlock()
@@ -63,6 +69,10 @@ var (
 	descChannels   = prometheus.NewDesc("varve_capture_channels", "Channels by state.", []string{"state"}, nil)
 	descProperties = prometheus.NewDesc("varve_capture_properties",
 		"Fields of records that are subscribed to for metadata, besides the channels.", nil, nil)
+	descUnknown = prometheus.NewDesc("varve_capture_unknown_conditions",
+		"PVs that enable other PVs (enabledBy) and have no value to compare: they are not connected, or undefined. Meanwhile the other PVs are captured.", nil, nil)
+	descMissed = prometheus.NewDesc("varve_capture_missed_repeats_total",
+		"Intervals of maxPeriod without a sample although the PV was connected: its IOC did not answer in time, or would have got too many reads.", nil, nil)
 	descProblems = prometheus.NewDesc("varve_capture_search_problems",
 		"Protocols whose searches may not reach all servers: no addresses, or host names that cannot be resolved. /readyz says which.", nil, nil)
 )
@@ -75,6 +85,8 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descWithin
 	ch <- descChannels
 	ch <- descProperties
+	ch <- descUnknown
+	ch <- descMissed
 	ch <- descProblems
 }
 
@@ -88,6 +100,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descSuspected, prometheus.CounterValue, float64(t.Suspected))
 	ch <- prometheus.MustNewConstMetric(descWithin, prometheus.CounterValue, float64(t.WithinDeadband))
 	ch <- prometheus.MustNewConstMetric(descProperties, prometheus.GaugeValue, float64(t.Properties))
+	ch <- prometheus.MustNewConstMetric(descUnknown, prometheus.GaugeValue, float64(t.UnknownConditions))
+	ch <- prometheus.MustNewConstMetric(descMissed, prometheus.CounterValue, float64(t.MissedRepeats))
 	ch <- prometheus.MustNewConstMetric(descProblems, prometheus.GaugeValue, float64(len(c.m.Problems())))
 	for s, n := range t.States {
 		ch <- prometheus.MustNewConstMetric(descChannels, prometheus.GaugeValue, float64(n), State(s).String())

@@ -80,6 +80,9 @@ type Settings struct {
 	// interval passes the deadbands. 0 means that there are no intervals.
 	Unchanged bool
 	Heartbeat time.Duration
+	// MaxPeriod is the length of intervals, counted from 1970. If an interval has no sample, the engine reads the value, and
+	// stores it with the beginning of the interval as its time. 0 means that it does not.
+	MaxPeriod time.Duration
 	// MaxRate is the maximum number of samples per second of the samples' own time; 0 means no
 	// limit.
 	MaxRate float64
@@ -94,6 +97,11 @@ type Settings struct {
 	// group, a rule or the channel is simply paused.
 	Paused      bool
 	PauseReason string
+
+	// EnabledBy enables the channel by the value of another PV: the name of that PV, prefixed with its provider, a
+	// space, and a condition in the language of package condition, such as ca://SR:BEAM != 0. Samples are kept
+	// only while the condition is met. It is empty if the channel is always enabled.
+	EnabledBy string
 
 	// Retention defines how long stored samples are kept. It does not affect the capture.
 	Retention store.Retention

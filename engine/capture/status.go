@@ -20,12 +20,14 @@ const (
 	Unsupported
 	// Paused means that the channel's group is paused.
 	Paused
+	// Disabled means that the condition on another PV that enables the channel is not met.
+	Disabled
 
 	// NumStates is the number of states.
 	NumStates = int(iota)
 )
 
-var stateNames = [NumStates]string{"searching", "connected", "disconnected", "unsupported", "paused"}
+var stateNames = [NumStates]string{"searching", "connected", "disconnected", "unsupported", "paused", "disabled"}
 
 // String returns the name used in APIs.
 func (s State) String() string { return stateNames[s] }
@@ -50,10 +52,13 @@ type Status struct {
 	// Cause says why no samples of the channel arrive. It is empty if the channel is connected.
 	Cause string
 	// Absent is the kind of the cause, as of a mark: Searching, Refused, AccessDenied,
-	// Disconnected or Paused. It is 0 if the channel is connected or unsupported. AbsentSince is
+	// Disconnected, Paused or Disabled. It is 0 if the channel is connected or unsupported. AbsentSince is
 	// when the cause began, ns since 1970.
 	Absent      sample.MarkKind
 	AbsentSince int64
+	// EnabledBy says whether another PV enables the channel, for users. It is empty if no condition
+	// applies to the channel.
+	EnabledBy string
 	// Silent means that the channel is connected, but no value has arrived since it connected a
 	// while ago.
 	Silent bool

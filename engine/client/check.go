@@ -66,6 +66,7 @@ type Checks struct {
 	owed   float64 // slots to visit
 	next   int
 	asked  []askedSlot // in order of time
+	polls  checkBudget
 }
 
 type askedSlot struct {
@@ -126,30 +127,33 @@ func (c *Checks) Updated(state *CheckState) {
 	*state = CheckNone
 }
 
-// CheckTicks returns a channel that ticks when Tick is due, and a function that stops it. If there are no
-// checks, the channel is nil.
+// CheckTicks returns a channel that ticks when Tick is due, and a function that stops it.
 func (k *Kernel) CheckTicks() (ticks <-chan time.Time, stop func()) {
-	if k.config.CheckEvery == 0 {
-		return nil, func() {}
-	}
 	t := time.NewTicker(CheckTick)
 	return t.C, t.Stop
 }
 
 // Tick visits slots. ask checks a slot if its channel has been quiet since a time, and reports
-// whether it did. late is called some time after each check. If there is no answer yet, it gives the
-// channel up, and returns true.
-func (c *Checks) Tick(slots int, now time.Time, ask func(slot uint32, since time.Time) bool, late func(slot uint32) bool) {
-	every := c.kernel.config.CheckEvery
-	for len(c.asked) > 0 && now.Sub(c.asked[0].at) >= min(checkTimeout, every/2) {
-		if late(c.asked[0].slot) {
+// whether it did. late is called some time after each check, with the time of the check. If there is no answer
+// to that check yet, it gives the channel up, and returns true. Without Config.CheckEvery, only values that sinks
+// requested are checked.
+func (c *Checks) Tick(slots int, now time.Time, ask func(slot uint32, since time.Time) bool, late func(slot uint32, at time.Time) bool) {
+	every, timeout := c.kernel.config.CheckEvery, checkTimeout
+	if every != 0 {
+		timeout = min(timeout, every/2)
+	}
+	for len(c.asked) > 0 && now.Sub(c.asked[0].at) >= timeout {
+		if late(c.asked[0].slot, c.asked[0].at) {
 			c.count(CheckUnanswered)
 		}
 		c.asked = c.asked[1:]
 	}
+	if every == 0 {
+		return
+	}
 	c.owed = min(c.owed+float64(slots)*float64(now.Sub(c.last))/float64(every), float64(slots))
 	c.last = now
-	for ; c.owed >= 1 && c.kernel.checks.available(now); c.owed-- {
+	for ; c.owed >= 1 && c.kernel.checks.available(now, maxChecks); c.owed-- {
 		slot := uint32(c.next % slots)
 		c.next = int(slot) + 1
 		if ask(slot, now.Add(-every)) {
@@ -162,20 +166,21 @@ func (c *Checks) Tick(slots int, now time.Time, ask func(slot uint32, since time
 // count counts the result of a check.
 func (c *Checks) count(r CheckResult) { c.kernel.metrics.checks[r].Inc() }
 
-// checkBudget bounds the checks per second of all circuits.
+// checkBudget bounds the checks, or other requests, per second.
 type checkBudget struct {
 	mu     sync.Mutex
 	second int64
 	used   int
 }
 
-func (b *checkBudget) available(now time.Time) bool {
+// available reports whether fewer than a number of requests were made in the second of a time.
+func (b *checkBudget) available(now time.Time, limit int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if second := now.Unix(); second != b.second {
 		b.second, b.used = second, 0
 	}
-	return b.used < maxChecks
+	return b.used < limit
 }
 
 func (b *checkBudget) use() {

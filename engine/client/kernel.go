@@ -51,6 +51,7 @@ type Kernel struct {
 	nameServers *search.NameServers
 	loop        *search.Loop
 	checks      checkBudget
+	polls       checkBudget
 
 	mu         sync.Mutex
 	warned     bool                // that there is nowhere to search

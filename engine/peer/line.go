@@ -39,6 +39,8 @@ type line struct {
 	Last            []byte           `json:"last,omitempty"` // a block of one sample
 	Metadata        *metadata        `json:"metadata,omitempty"`
 
+	EnabledBy string `json:"enabledBy,omitempty"`
+
 	Missing []capture.MissingProperty `json:"missing,omitempty"`
 }
 
@@ -61,7 +63,7 @@ func newLine(s *capture.Status) line {
 		Type: s.Type, TypeName: s.TypeName, Count: s.Count, Sampling: s.Sampling, Retention: s.Retention, Rate: s.Rate,
 		Connects: s.Connects, LostConnections: s.LostConnections,
 		Received: s.Received, Stored: s.Stored, Dropped: s.Dropped[:], Suspected: s.Suspected,
-		Absent: s.Absent, AbsentSince: s.AbsentSince, Silent: s.Silent, Missing: s.Missing,
+		Absent: s.Absent, AbsentSince: s.AbsentSince, Silent: s.Silent, Missing: s.Missing, EnabledBy: s.EnabledBy,
 	}
 	if s.HasLast && s.Type.Valid() {
 		r := &sample.Run{Type: s.Type}
@@ -88,7 +90,7 @@ func (l *line) status() (capture.Status, error) {
 		Type: l.Type, TypeName: l.TypeName, Count: l.Count, Sampling: l.Sampling, Retention: l.Retention, Rate: l.Rate,
 		Connects: l.Connects, LostConnections: l.LostConnections,
 		Received: l.Received, Stored: l.Stored, Suspected: l.Suspected,
-		Absent: l.Absent, AbsentSince: l.AbsentSince, Silent: l.Silent, Missing: l.Missing,
+		Absent: l.Absent, AbsentSince: l.AbsentSince, Silent: l.Silent, Missing: l.Missing, EnabledBy: l.EnabledBy,
 	}
 	if int(l.State) >= capture.NumStates || int(l.Provider) >= capture.NumProviders || !l.Retention.Raw.Valid() || l.PV == "" {
 		return s, fmt.Errorf("state %d, provider %d of %q: %w", l.State, l.Provider, l.PV, ErrCorrupt)

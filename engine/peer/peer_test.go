@@ -227,7 +227,7 @@ func channels() []capture.Status {
 				Type: sample.String, Count: 1, Host: "ioc:5064", Properties: []sample.Property{{Name: "DESC", Value: "pressure"}},
 			},
 		},
-		{PV: "C", Group: "lab/two", State: capture.Connected, Type: sample.Float64, HasLast: true, Last: sample.Sample{Word: math.Float64bits(math.NaN())}},
+		{PV: "C", Group: "lab/two", State: capture.Connected, EnabledBy: "E != 0 is met: E is 1", Type: sample.Float64, HasLast: true, Last: sample.Sample{Word: math.Float64bits(math.NaN())}},
 	}
 	all[1].Dropped[sample.Deadband], all[1].Dropped[sample.Overflow] = 5, 6
 	return all

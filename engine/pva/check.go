@@ -25,16 +25,31 @@ func (c *circuit) checkQuiet(now time.Time) {
 			return false
 		}
 		c.start(s, id)
-		s.check, s.renewed = client.CheckAsked, true
+		s.check, s.asked, s.renewed = client.CheckAsked, c.checks.Second(now), true
 		return true
-	}, func(id uint32) bool {
+	}, func(id uint32, at time.Time) bool {
 		s := c.at(id)
-		if s == nil || s.ch == nil || !s.renewed && (!s.fresh || s.check != client.CheckAsked) {
+		if s == nil || s.ch == nil || s.asked != c.checks.Second(at) || !s.renewed && (!s.fresh || s.check != client.CheckAsked) {
 			return false
 		}
 		c.lose(id, errUnanswered, slotClearing)
 		return true
 	})
+}
+
+// Poll starts the monitor of a channel again at once. It implements the method of client.Channel with this name.
+func (c *circuit) Poll(ch *client.Channel) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	s := c.at(ch.Slot)
+	if c.over || s == nil || s.ch != ch || s.state != slotOpen || s.check == client.CheckAsked || s.renewed || !c.checks.MayPoll(now) {
+		return false
+	}
+	c.start(s, ch.Slot)
+	s.check, s.asked, s.renewed = client.CheckAsked, c.checks.Second(now), true
+	c.checks.Polled(ch.Slot, now)
+	return true
 }
 
 // handleChecked handles the first update after a monitor was started again to check it. c.sample

@@ -56,6 +56,7 @@ type slot struct {
 	renewed bool   // the monitor was started again; until it is open, updates of the old one count
 	kept    bool   // the record before the first update is that of the old monitor
 	seen    uint32 // second of the circuit in which the last update arrived
+	asked   uint32 // second of the circuit in which the monitor was started again
 	// connected is the type with which the sink is connected, or Unknown if the sink is not
 	// connected.
 	connected sample.Type

@@ -22,8 +22,8 @@ type Gap struct {
 // Gaps yields the gaps of a PV from its marks, which are sorted by time. begins says which kinds of
 // marks begin a gap.
 //
-// While a shard moves, two engines capture the PV. If the first one is disconnected after the
-// second one was connected, updates still arrive.
+// While a shard moves, or with redundancy 2, two engines capture the PV. If the first one is disconnected
+// or disabled after the second one was connected, updates still arrive.
 func Gaps(marks iter.Seq2[store.PVMark, error], begins func(k sample.MarkKind) bool) iter.Seq2[Gap, error] {
 	return func(yield func(Gap, error) bool) {
 		var gap Gap
@@ -38,7 +38,7 @@ func Gaps(marks iter.Seq2[store.PVMark, error], begins func(k sample.MarkKind) b
 					return
 				}
 				gap, by = Gap{}, m.Writer
-			case m.Kind == sample.Disconnected && by != store.WriterID{} && by != m.Writer:
+			case endsOneEngine(m.Kind) && by != store.WriterID{} && by != m.Writer:
 			case gap.Kind == 0 && begins(m.Kind):
 				gap = Gap{From: m.Time, Kind: m.Kind}
 			}
@@ -48,6 +48,9 @@ func Gaps(marks iter.Seq2[store.PVMark, error], begins func(k sample.MarkKind) b
 		}
 	}
 }
+
+// endsOneEngine reports whether a mark of a kind says only that its own engine gets no updates any more.
+func endsOneEngine(k sample.MarkKind) bool { return k == sample.Disconnected || k == sample.Disabled }
 
 // GapMarks yields the marks from which Gaps finds the gaps that end in [from, to] or later, and the
 // last gap that ended before from. All times are in ns since 1970. It begins at most maxMarks marks
@@ -76,7 +79,7 @@ func (r *Reader) sinceLastGap(ctx context.Context, pv string, at int64) (marks [
 		}
 		if m.Kind == sample.Connected {
 			if connected >= 0 && slices.ContainsFunc(marks[connected:], func(g store.PVMark) bool {
-				return !g.Kind.Delivers() && (g.Kind != sample.Disconnected || g.Writer == m.Writer)
+				return !g.Kind.Delivers() && (!endsOneEngine(g.Kind) || g.Writer == m.Writer)
 			}) {
 				break
 			}

@@ -2,8 +2,8 @@ package sample
 
 import "fmt"
 
-// Reason says why a received sample is not in the archive. Reasons before Clock, and Expired,
-// follow from what the user requested. The other reasons are losses.
+// Reason says why a received sample is not in the archive. Reasons before Clock, Expired and
+// ConditionUnmet follow from what the user requested. The other reasons are losses.
 type Reason uint8
 
 // Reasons. The numbers are stored in marks.
@@ -32,6 +32,9 @@ const (
 	Expired
 	// Damaged means that the bytes in which the sample is stored cannot be read any more.
 	Damaged
+	// ConditionUnmet means that the condition on another PV, by which the group enables the capture, was
+	// not met.
+	ConditionUnmet
 
 	// NumReasons is the number of reasons.
 	NumReasons = int(iota)
@@ -39,7 +42,7 @@ const (
 
 var reasonNames = [NumReasons]string{
 	"deadband", "rate", "scan", "duplicate", "clock", "overflow", "too_large", "overrun", "unsupported", "malformed",
-	"expired", "damaged",
+	"expired", "damaged", "condition_unmet",
 }
 
 // String returns the name used in metrics and APIs.
@@ -52,7 +55,7 @@ func (r Reason) String() string {
 
 // Loss reports whether a drop for this reason loses a sample that the user wanted to
 // keep. The archive marks losses.
-func (r Reason) Loss() bool { return r >= Clock && r != Expired }
+func (r Reason) Loss() bool { return r >= Clock && r != Expired && r != ConditionUnmet }
 
 // MarkKind is the kind of a Mark.
 type MarkKind uint8
@@ -88,14 +91,19 @@ const (
 	// Stopped means that the archiver stopped in an orderly way at Time. After the next start,
 	// Connected, Paused, Searching, Refused or AccessDenied follows.
 	Stopped
+	// Disabled means that the channel has not been captured since Time, because the condition on another
+	// PV that enables it is not met. Text explains it to users. Connected follows when the capture
+	// continues, or the reason why the channel is not connected then.
+	Disabled
 
-	lastKind = Stopped
+	lastKind = Disabled
 )
 
 var markNames = [...]string{
 	Connected: "connected", Disconnected: "disconnected", Paused: "paused", Resumed: "resumed",
 	Lost: "lost", TypeChanged: "type_changed", Died: "died",
 	Searching: "searching", Refused: "refused", AccessDenied: "access_denied", Removed: "removed", Stopped: "stopped",
+	Disabled: "disabled",
 }
 
 // String returns the name used in APIs.

@@ -23,6 +23,7 @@ var everything = capture.Settings{
 	Absolute: 0.1, Relative: 1e-300, Unchanged: true, Heartbeat: 10 * time.Minute, MaxRate: 2.5,
 	Clock: capture.EngineClock, Ahead: 5 * time.Minute, Behind: 365 * 24 * time.Hour, OnClock: capture.Refuse,
 	Paused: true, PauseReason: "shutdown (planned from 2027-07-01T06:00:00Z to 2027-07-02T06:00:00Z)",
+	MaxPeriod: time.Hour, EnabledBy: "pva://SR:BEAM == 'Open'",
 	Retention: store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{
 		store.LevelOf(1500*time.Millisecond, store.Keep1y), store.LevelOf(11111*time.Second, store.Keep2y), store.LevelOf(365*24*time.Hour, store.Forever),
 	}},

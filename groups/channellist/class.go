@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/condition"
+	"varve.dev/varve/engine/pvname"
 )
 
 // class is the JSON form of settings. Decoding rejects unknown fields, because an engine must
@@ -26,12 +28,14 @@ type class struct {
 	Unchanged  bool     `json:"unchanged,omitempty"`
 	Heartbeat  string   `json:"heartbeat,omitempty"`
 	MaxRate    float64  `json:"maxRate,omitempty"`
+	MaxPeriod  string   `json:"maxPeriod,omitempty"`
 	Clock      string   `json:"clock"`
 	Ahead      string   `json:"ahead,omitempty"`
 	Behind     string   `json:"behind,omitempty"`
 	OnClock    string   `json:"onClock"`
 	Paused     bool     `json:"paused,omitempty"`
 	Because    string   `json:"because,omitempty"`
+	EnabledBy  string   `json:"enabledBy,omitempty"`
 	Raw        string   `json:"raw,omitempty"`
 	Rollups    []string `json:"rollups,omitempty"`
 }
@@ -58,7 +62,7 @@ func encodeClass(s *capture.Settings) []byte {
 		Mode: modes[s.Mode], Period: encodeDuration(s.Period),
 		Absolute: s.Absolute, Relative: s.Relative, Unchanged: s.Unchanged, Heartbeat: encodeDuration(s.Heartbeat), MaxRate: s.MaxRate,
 		Clock: clocks[s.Clock], Ahead: encodeDuration(s.Ahead), Behind: encodeDuration(s.Behind), OnClock: actions[s.OnClock],
-		Paused: s.Paused, Because: s.PauseReason, Raw: encodeTier(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
+		Paused: s.Paused, Because: s.PauseReason, EnabledBy: s.EnabledBy, MaxPeriod: encodeDuration(s.MaxPeriod), Raw: encodeTier(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
 	}
 	for _, e := range events {
 		if s.Events&e.bit != 0 {
@@ -107,8 +111,9 @@ func decodeClass(text []byte) (*capture.Settings, error) {
 func (c *class) settings() (*capture.Settings, error) {
 	s := &capture.Settings{
 		Absolute: c.Absolute, Relative: c.Relative, Unchanged: c.Unchanged, MaxRate: c.MaxRate, Paused: c.Paused, PauseReason: c.Because,
+		EnabledBy: c.EnabledBy,
 	}
-	var errs [13]error
+	var errs [15]error
 	s.Mode, errs[0] = fromWord[capture.Mode]("mode", modes, c.Mode)
 	s.Clock, errs[1] = fromWord[capture.Clock]("clock", clocks, c.Clock)
 	s.OnClock, errs[2] = fromWord[capture.ClockAction]("onClock", actions, c.OnClock)
@@ -122,6 +127,8 @@ func (c *class) settings() (*capture.Settings, error) {
 	s.Retention.Raw, errs[10] = decodeTier(c.Raw)
 	s.Retention.Levels, errs[11] = decodeLevels(c.Rollups)
 	s.Heartbeat, errs[12] = decodeDuration("heartbeat", c.Heartbeat)
+	errs[13] = checkEnabledBy(c.EnabledBy)
+	s.MaxPeriod, errs[14] = decodeDuration("maxPeriod", c.MaxPeriod)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -132,6 +139,24 @@ func (c *class) settings() (*capture.Settings, error) {
 		return nil, errors.New("a deadband or a rate is negative")
 	}
 	return s, nil
+}
+
+// checkEnabledBy checks a PV that enables channels, and the condition on its value.
+func checkEnabledBy(text string) error {
+	if text == "" {
+		return nil
+	}
+	pv, when, _ := strings.Cut(text, " ")
+	if pv != pvname.Scheme(pv)+"://"+pvname.Canonical(pv) {
+		return fmt.Errorf("enabledBy %q is not a name with its provider", pv)
+	}
+	if err := pvname.Check(pvname.Canonical(pv)); err != nil {
+		return fmt.Errorf("enabledBy: %w", err)
+	}
+	if _, err := condition.Parse(when); err != nil {
+		return fmt.Errorf("enabledBy: %w", err)
+	}
+	return nil
 }
 
 func decodeNames(what string, names []string) (string, error) {

@@ -46,6 +46,8 @@ func TestUnknownSettingsAreRejected(t *testing.T) {
 		`{"mode":"Scan","period":"-1s",` + good + `}`:                                              "not positive",
 		`{"mode":"Monitor","maxRate":-1,` + good + `}`:                                             "negative",
 		`{"mode":"Monitor","heartbeat":"-1s",` + good + `}`:                                        "not positive",
+		`{"mode":"Monitor","enabledBy":"SR:BEAM != 0",` + good + `}`:                               "is not a name with its provider",
+		`{"mode":"Monitor","enabledBy":"ca://SR:BEAM",` + good + `}`:                               "is not a condition",
 		`{"mode":"Monitor","raw":"3d",` + good + `}`:                                               `tier "3d" is unknown`,
 		`{"mode":"Monitor","rollups":["10s/3d"],` + good + `}`:                                     `tier "3d" is unknown`,
 		`{"mode":"Monitor","rollups":["1us"],` + good + `}`:                                        "too fine",

@@ -39,6 +39,8 @@ func keepMore(a, b capture.Settings) capture.Settings {
 	out := keepMoreSamples(a, b)
 	out.Provider, out.Fields = a.Provider, a.Fields
 	out.PauseReason = a.PauseReason
+	out.MaxPeriod = shorter(a.MaxPeriod, b.MaxPeriod)
+	keepEnabled(&out, a, b)
 	out.Events = a.Events | b.Events
 	if a.Provider == b.Provider {
 		out.Fields = allFields(a.Fields, b.Fields)
@@ -102,7 +104,7 @@ func keepMoreSamples(a, b capture.Settings) capture.Settings {
 	case !hasDeadband(&a):
 		a.Heartbeat = 0
 	case a.Heartbeat == 0 || b.Heartbeat != 0:
-		a.Heartbeat = cmp.Or(min(a.Heartbeat, b.Heartbeat), b.Heartbeat)
+		a.Heartbeat = shorter(a.Heartbeat, b.Heartbeat)
 	}
 	if a.MaxRate == 0 || b.MaxRate == 0 {
 		a.MaxRate = 0
@@ -111,6 +113,9 @@ func keepMoreSamples(a, b capture.Settings) capture.Settings {
 	}
 	return a
 }
+
+// shorter returns the shorter of two lengths of time; 0 means none.
+func shorter(a, b time.Duration) time.Duration { return cmp.Or(min(a, b), a, b) }
 
 // looser returns the wider of two limits; 0 means no limit.
 func looser(a, b time.Duration) time.Duration {

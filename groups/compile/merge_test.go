@@ -54,6 +54,8 @@ func TestConflictingSettings(t *testing.T) {
 			&v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Absolute: 1}},
 			base(func(*capture.Settings) {}),
 		},
+		{"a sample in each shorter interval", &v1alpha1.Sampling{MaxPeriod: ptr(v1alpha1.Duration("1m"))}, &v1alpha1.Sampling{MaxPeriod: ptr(v1alpha1.Duration("10s"))}, base(func(s *capture.Settings) { s.MaxPeriod = 10 * time.Second })},
+		{"a sample in each interval", &v1alpha1.Sampling{MaxPeriod: ptr(v1alpha1.Duration("1m"))}, nil, base(func(s *capture.Settings) { s.MaxPeriod = time.Minute })},
 		{
 			"all events", &v1alpha1.Sampling{Events: []v1alpha1.EventClass{v1alpha1.ValueEvents}}, nil,
 			base(func(s *capture.Settings) { s.Events |= capture.EventValue }),
@@ -72,6 +74,56 @@ func TestConflictingSettings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestConditionsThatDiffer checks that a PV in two groups is captured only while the condition of enabledBy is met
+// if both groups have the same condition, and otherwise always.
+func TestConditionsThatDiffer(t *testing.T) {
+	by := func(pv, when string) *v1alpha1.EnabledBy { return &v1alpha1.EnabledBy{PV: pv, When: when} }
+	for _, tc := range []struct {
+		a, b *v1alpha1.EnabledBy
+		want string
+	}{
+		{by("SR:BEAM", ""), by("ca://SR:BEAM.VAL", "!= 0"), "ca://SR:BEAM != 0"},
+		{by("SR:BEAM", "> 1"), by("SR:BEAM", "> 2"), ""},
+		{by("SR:BEAM", "> 1"), by("pva://SR:BEAM", "> 1"), ""},
+		{by("SR:BEAM", "> 1"), nil, ""},
+		{nil, nil, ""},
+	} {
+		for _, age := range []int{-1, 1} {
+			r := Compile([]v1alpha1.ArchiveGroup{
+				group("a", 0, v1alpha1.ArchiveGroupSpec{EnabledBy: tc.a, Channels: channels("X")}),
+				group("b", age, v1alpha1.ArchiveGroupSpec{EnabledBy: tc.b, Channels: channels("X")}),
+			}, nil, Archive{Shards: 1}, now)
+			if got := byPV(r)["X"].Settings.EnabledBy; got != tc.want {
+				t.Errorf("%v and %v give %q, not %q", tc.a, tc.b, got, tc.want)
+			}
+		}
+	}
+}
+
+// TestConditionsByLevel checks that the condition of a channel replaces that of a rule, and that of a rule replaces that of
+// the group.
+func TestConditionsByLevel(t *testing.T) {
+	by := func(when string) *v1alpha1.EnabledBy { return &v1alpha1.EnabledBy{PV: "E", When: when} }
+	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{
+		EnabledBy: by("> 1"), Rules: []v1alpha1.Rule{{Match: "^R", EnabledBy: by("> 2")}},
+		Channels: []v1alpha1.Channel{
+			{Name: "A"}, {Name: "R1"}, {Name: "R2", EnabledBy: by("> 3")}, {Name: "P", Provider: v1alpha1.PVAccess},
+			{Name: "W", EnabledBy: by("== Open")}, {Name: "N", EnabledBy: &v1alpha1.EnabledBy{PV: "E\tF"}},
+		},
+	})}, nil, Archive{Shards: 1}, now)
+	got := map[string]string{}
+	for pv, ch := range byPV(r) {
+		got[pv] = ch.Settings.EnabledBy
+	}
+	want := map[string]string{"A": "ca://E > 1", "R1": "ca://E > 2", "R2": "ca://E > 3", "P": "pva://E > 1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if problems := r.Groups["ns/a"].Problems; len(problems) != 2 {
+		t.Errorf("the conditions that are none cause %v", problems)
 	}
 }
 

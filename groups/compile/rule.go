@@ -38,6 +38,9 @@ func withRule(group *v1alpha1.ArchiveGroupSpec, r *v1alpha1.Rule) *v1alpha1.Arch
 	if r.Sampling != nil {
 		out.Sampling = override(group.Sampling, r.Sampling)
 	}
+	if r.EnabledBy != nil {
+		out.EnabledBy = r.EnabledBy
+	}
 	if r.Properties != nil {
 		out.Properties = r.Properties
 	}

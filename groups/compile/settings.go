@@ -41,6 +41,9 @@ func override(group, channel *v1alpha1.Sampling) *v1alpha1.Sampling {
 	if channel.MaxRate != nil {
 		out.MaxRate = channel.MaxRate
 	}
+	if channel.MaxPeriod != nil {
+		out.MaxPeriod = channel.MaxPeriod
+	}
 	if channel.Clock != "" {
 		out.Clock = channel.Clock
 	}
@@ -57,6 +60,9 @@ func settingsOf(s *v1alpha1.Sampling) (out capture.Settings, err error) {
 		s = &v1alpha1.Sampling{}
 	}
 	out.Events = eventsOf(s.Events)
+	if out.MaxPeriod, err = durationOr(s.MaxPeriod, 0); err != nil {
+		return out, fmt.Errorf("parsing maxPeriod: %w", err)
+	}
 	if s.Mode == v1alpha1.Scan {
 		out.Mode = capture.Scan
 		if s.Period == nil {

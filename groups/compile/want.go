@@ -108,7 +108,7 @@ func (w *wantCollector) settings(pv string, ch *v1alpha1.Channel, p capture.Prov
 	if k.rule >= 0 && w.role == captures {
 		w.out.ByRule[k.rule]++
 	}
-	if ch != nil && (ch.Sampling != nil || ch.Paused != nil || ch.Fields != nil || ch.Properties != nil || ch.Retention != nil || ch.Redundancy != nil || ch.ExpiresAt != nil) {
+	if ch != nil && (ch.Sampling != nil || ch.Paused != nil || ch.Fields != nil || ch.Properties != nil || ch.Retention != nil || ch.Redundancy != nil || ch.ExpiresAt != nil || ch.EnabledBy != nil) {
 		return w.channelSettings(k, ch)
 	}
 	s, known := w.common[k]
@@ -139,6 +139,9 @@ func (w *wantCollector) channelSettings(k commonKey, ch *v1alpha1.Channel) (*cla
 	}
 	settings.Properties = propertiesOf(group.Properties, ch.Properties)
 	if settings.Retention, err = retentionOf(cmp.Or(ch.Retention, group.Retention)); err != nil {
+		return nil, err
+	}
+	if err := setEnabledBy(&settings, cmp.Or(ch.EnabledBy, group.EnabledBy)); err != nil {
 		return nil, err
 	}
 	settings.Paused = group.Paused

@@ -30,6 +30,9 @@ func TestValidSpecsAreAccepted(t *testing.T) {
 		channel("sampling: {deadband: {unchanged: true}}, expiresAt: 2027-01-01T00:00:00Z"),
 		"pauses: [{from: 2027-07-01T06:00:00Z, to: 2027-07-02T06:00:00+02:00, reason: shutdown of the ring, match: '^SR[0-9]{2}-[A-Z]{1,99}-(A|B){9}$'}, {from: 2027-07-01T06:00:00Z, to: 2028-07-02T06:00:00Z, reason: x}]",
 		"rules: [{match: '^SR.*:P$', sampling: {mode: Scan, period: 10s}, retention: {raw: 1y}, redundancy: 2, properties: [DESC], paused: false}, {match: X}]",
+		"sampling: {maxPeriod: 1s}", "sampling: {mode: Scan, period: 1s, maxPeriod: 1000ms}", channel("sampling: {maxPeriod: 10m}"),
+		"enabledBy: {pv: SR:BEAM}", "enabledBy: {pv: 'pva://SR:BEAM', when: '>=-0.5e-3'}", "enabledBy: {pv: A, when: \"!= 'it''s open'\"}",
+		channel("enabledBy: {pv: A, when: 'between 1 and 3.5'}"), "rules: [{match: A, enabledBy: {pv: A, when: ' = 3 '}}]",
 		"sampling: {clock: Source, clockLimit: {ahead: 0s, behind: 1y, onExceeded: Refuse}}",
 		channel("provider: CA, paused: true, redundancy: 2, properties: [EGU]"),
 		`channels: [{name: "pva://SR01:IMG", fields: [value, dimension.size]}, {name: A, provider: PVA, fields: [a_1.B]}, {name: B, fields: [value]}]`,
@@ -141,9 +144,16 @@ func TestInvalidSpecsAreRejected(t *testing.T) {
 		{"rules: [{match: A, redundancy: 3}]", "spec.rules[0].redundancy in body should be less than or equal to 2"},
 		{"rules: [{match: A, provider: CA}]", `unknown field "spec.rules[0].provider"`},
 
-		// Not supported yet.
-		{"enabledBy: {channel: X, op: '>', value: 0.5}", "spec.enabledBy: Forbidden: spec.enabledBy is not supported yet"},
-		{channel("enabledBy: {channel: X, op: '>', value: 0.5}"), "spec.channels[0].enabledBy: Forbidden: enabledBy is not supported yet"},
+		{"sampling: {maxPeriod: 999ms}", `spec.sampling.maxPeriod: Invalid value: "999ms": maxPeriod must be at least 1s`},
+		{"sampling: {maxPeriod: 0s}", "maxPeriod must be at least 1s"},
+		{"enabledBy: {when: '> 1'}", "spec.enabledBy.pv"},
+		{"enabledBy: {pv: 'A B'}", "spec.enabledBy.pv"},
+		{"enabledBy: {pv: A, when: '== Open'}", "spec.enabledBy.when: Invalid value: \"== Open\": when must be a condition such as != 0, > 0.5, == 'Open' or between 1 and 3"},
+		{"enabledBy: {pv: A, when: \"< 'Open'\"}", "when must be a condition"},
+		{"enabledBy: {pv: A, when: '== 1 or > 3'}", "when must be a condition"},
+		{"enabledBy: {pv: A, when: '> NaN'}", "when must be a condition"},
+		{channel("enabledBy: {pv: A, when: B > 3}"), "spec.channels[0].enabledBy.when: Invalid value"},
+		{"rules: [{match: A, enabledBy: {pv: A, when: '>'}}]", "spec.rules[0].enabledBy.when: Invalid value"},
 	} {
 		found, errs := parse("f.yaml", []byte(wrap(tc.spec)))
 		if len(found.groups) != 0 || !mention(errs, tc.want) {
@@ -205,15 +215,16 @@ func mention(errs []error, text string) bool {
 func TestTheLargestGroupFitsTheCostBudget(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
-		fmt.Fprintf(&b, `{name: "%s%04d", provider: PVA, fields: [`+names("f%02d_"+strings.Repeat("x", 60))+`], properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], `+
-			`sampling: {mode: Scan, period: 000000000000010s, events: [Log, Alarm, Value], clock: Source, `+
-			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms, onExceeded: Refuse}}},`, strings.Repeat("x", 252), i)
+		fmt.Fprintf(&b, `{name: "%[1]s%04[2]d", provider: PVA, fields: [`+names("f%02d_"+strings.Repeat("x", 60))+`], properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], `+
+			`enabledBy: {pv: "%[1]s", when: "== '%[3]s'"}, `+
+			`sampling: {mode: Scan, period: 000000000000010s, events: [Log, Alarm, Value], clock: Source, maxPeriod: 000000000000010s, `+
+			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms, onExceeded: Refuse}}},`, strings.Repeat("x", 252), i, strings.Repeat("x", 123))
 	}
 	var rules, pauses strings.Builder
 	for i := range 64 {
-		fmt.Fprintf(&rules, `{match: "%03d%s", properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], sampling: {deadband: {unchanged: true, heartbeat: 000000000000010s}, `+
+		fmt.Fprintf(&rules, `{match: "%03d%s", enabledBy: {pv: X, when: "== '%s'"}, properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], sampling: {deadband: {unchanged: true, heartbeat: 000000000000010s}, `+
 			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms}}, retention: {raw: 00000000000100y, rollups: [{every: 1s, keep: 100y}, {every: 2s, keep: 100y}, `+
-			`{every: 3s, keep: 100y}, {every: 4s, keep: 100y}, {every: 5s, keep: 100y}, {every: 6s, keep: 100y}, {every: 7s, keep: 100y}, {every: 8s}]}},`, i, strings.Repeat("x", 253))
+			`{every: 3s, keep: 100y}, {every: 4s, keep: 100y}, {every: 5s, keep: 100y}, {every: 6s, keep: 100y}, {every: 7s, keep: 100y}, {every: 8s}]}},`, i, strings.Repeat("x", 253), strings.Repeat("x", 123))
 	}
 	for range 32 {
 		fmt.Fprintf(&pauses, `{from: 2027-07-01T06:00:00Z, to: 2027-07-02T06:00:00Z, reason: "%s", match: "%s"},`, strings.Repeat("x", 128), strings.Repeat("x", 256))

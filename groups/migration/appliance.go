@@ -150,7 +150,7 @@ func (s *Source) addTypeInfo(t *typeInfo) {
 		return
 	}
 	if t.ControllingPV != "" {
-		s.differ(t.PVName, "the Appliance archives it only while %s allows it; Varve always does", t.ControllingPV)
+		s.differ(t.PVName, "the Appliance archives it only while %s allows it; Varve always does, unless you set enabledBy of the PV", t.ControllingPV)
 	}
 	c.Settings.Properties = s.properties(t.PVName, t.ArchiveFields)
 	s.stores(t.PVName, &c.Settings, t.DataStores)

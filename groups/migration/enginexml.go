@@ -142,10 +142,10 @@ func (s *Source) engineChannel(d *xml.Decoder, start *xml.StartElement, group st
 		}
 	}
 	if e.Enable != nil && !strings.EqualFold(strings.TrimSpace(*e.Enable), "false") {
-		s.differ(name, "it enables the group %q of the source; Varve always archives the group", group)
+		s.differ(name, "it enables the group %q of the source; Varve always archives the group, unless you set its enabledBy", group)
 	}
 	if e.Disable != nil {
-		s.differ(name, "it disables the group %q of the source; Varve always archives the group", group)
+		s.differ(name, "it disables the group %q of the source; Varve always archives the group, unless you set its enabledBy", group)
 	}
 	for _, o := range e.Other {
 		s.differ(name, "the element <%s> has no meaning in Varve", o.XMLName.Local)

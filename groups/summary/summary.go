@@ -49,7 +49,7 @@ const unknownProvider = "default"
 // settings returns the settings of a group, with defaults.
 func settings(s *v1alpha1.ArchiveGroupSpec, provider v1alpha1.Provider) overview.Settings {
 	out := overview.Settings{
-		Provider: string(cmp.Or(s.Provider, provider, unknownProvider)), Sampling: sampling(s.Sampling), Retention: compile.Describe(s),
+		Provider: string(cmp.Or(s.Provider, provider, unknownProvider)), Sampling: sampling(s.Sampling) + enabled(s.EnabledBy), Retention: compile.Describe(s),
 		Redundancy: int(max(1, s.Redundancy)), ShardBy: shardBy(s.ShardBy), Paused: s.Paused, OnDelete: "data stays", Channels: len(s.Channels),
 	}
 	if s.DeletionPolicy == v1alpha1.DeleteData {
@@ -82,6 +82,14 @@ func settings(s *v1alpha1.ArchiveGroupSpec, provider v1alpha1.Provider) overview
 	return out
 }
 
+// enabled describes the condition that enables the capture.
+func enabled(e *v1alpha1.EnabledBy) string {
+	if e == nil {
+		return ""
+	}
+	return "; only while " + e.PV + " " + cmp.Or(e.When, "!= 0")
+}
+
 // isZero reports whether a channel has no settings.
 func isZero(c *v1alpha1.Channel) bool {
 	return c.Provider == "" && c.Fields == nil && c.Sampling == nil && c.EnabledBy == nil && c.Properties == nil && c.Retention == nil && c.Redundancy == nil && c.Paused == nil && c.ExpiresAt == nil
@@ -98,6 +106,9 @@ func sampling(s *v1alpha1.Sampling) string {
 	}
 	if s.Deadband != nil {
 		parts = append(parts, deadband(s.Deadband)...)
+	}
+	if s.MaxPeriod != nil {
+		parts = append(parts, "at least one sample in each "+string(*s.MaxPeriod))
 	}
 	if s.MaxRate != nil && *s.MaxRate > 0 {
 		parts = append(parts, "at most "+number(*s.MaxRate)+" samples/s")

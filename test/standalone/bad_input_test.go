@@ -48,8 +48,8 @@ func TestBadInput(t *testing.T) {
 			want: "spec.sampling.deadband.absolute in body should be greater than or equal to 0",
 		},
 		{
-			name: "not supported yet", spec: "channels: [{name: X}], enabledBy: {channel: X, op: '>', value: 0.5}",
-			want: "spec.enabledBy is not supported yet",
+			name: "a condition that is none", spec: "channels: [{name: X}], enabledBy: {pv: SR:BEAM, when: '== Open'}",
+			want: "when must be a condition such as != 0",
 		},
 		{
 			name: "redundancy", spec: "channels: [{name: X}], redundancy: 3",

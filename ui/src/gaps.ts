@@ -30,6 +30,7 @@ export function breaks(g: Gaps | undefined, now: number, shift = 0): Break[] {
 const kinds: Record<string, string> = {
   disconnected: "disconnected",
   paused: "paused",
+  disabled: "another PV disables the capture",
   resumed: "resumed, not connected yet",
   died: "the engine that captured the PV died",
   searching: "no server answers",

@@ -27,7 +27,7 @@ func (h *Handler) totals(ctx context.Context) totals {
 		switch s.State {
 		case capture.Connected:
 			t.connected++
-		case capture.Paused:
+		case capture.Paused, capture.Disabled:
 			t.paused++
 		}
 		t.rate += s.Rate

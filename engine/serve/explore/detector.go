@@ -45,8 +45,8 @@ type loss struct {
 
 // detector finds gaps in the marks of a PV, which it gets in order of time.
 //
-// While a shard moves, two engines capture the PV. If the first one is disconnected after the
-// second one was connected, updates still arrive.
+// While a shard moves, or with redundancy 2, two engines capture the PV. If the first one is disconnected
+// or disabled after the second one was connected, updates still arrive.
 type detector struct {
 	from  int64
 	limit int
@@ -80,7 +80,9 @@ func (d *detector) add(m *store.PVMark) bool {
 	case m.Kind.Delivers():
 		d.close(m)
 	case !m.Kind.IsState():
-	case m.Kind == sample.Disconnected && d.by != store.WriterID{} && d.by != m.Writer:
+	case m.Kind == sample.Disabled && d.open != nil:
+		d.extend(m)
+	case (m.Kind == sample.Disconnected || m.Kind == sample.Disabled) && d.by != store.WriterID{} && d.by != m.Writer:
 	default:
 		d.extend(m)
 	}

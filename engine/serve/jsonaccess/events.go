@@ -18,7 +18,7 @@ type event struct {
 // Archiver and the Channel Archiver use the same texts.
 var statuses = map[sample.MarkKind]string{
 	sample.Disconnected: "Disconnected", sample.AccessDenied: "Disconnected",
-	sample.Paused: "Archive_Disabled", sample.Removed: "Archive_Disabled",
+	sample.Paused: "Archive_Disabled", sample.Removed: "Archive_Disabled", sample.Disabled: "Archive_Disabled",
 	sample.Died: "Archive_Off", sample.Stopped: "Archive_Off",
 }
 

@@ -120,7 +120,11 @@ func (b *body) run(r *sample.Run) {
 		b.Buf = value.Quoted.Append(b.Buf, r, i)
 		b.Buf = append(append(b.Buf, `,"severity":"`...), r.Tags[i].Severity().String()...)
 		b.Buf = append(append(b.Buf, `","status":"`...), r.Tags[i].StatusName()...)
-		b.Buf = append(b.Buf, `"}`...)
+		b.Buf = append(b.Buf, '"')
+		if r.Tags[i]&sample.EngineClock != 0 {
+			b.Buf = append(b.Buf, `,"engineClock":true`...)
+		}
+		b.Buf = append(b.Buf, '}')
 	}
 }
 

@@ -34,6 +34,8 @@ type channel struct {
 	Suspected uint64      `json:"suspected,omitempty"`
 	Last      *lastSample `json:"last,omitempty"`
 	Metadata  *metadata   `json:"metadata,omitempty"`
+	// EnabledBy says whether another PV enables the capture. It is absent if none does.
+	EnabledBy string `json:"enabledBy,omitempty"`
 	// Missing has the properties without a value.
 	Missing []capture.MissingProperty `json:"missing,omitempty"`
 	// NoData says why no samples arrive. It is absent if the channel is connected.
@@ -77,7 +79,7 @@ func newChannel(s *capture.Status) channel {
 		PV: s.PV, Group: s.Group, Provider: s.Provider.String(), State: s.State.String(), Cause: s.Cause, Host: s.Host, Engine: s.Engine, Count: s.Count,
 		Sampling: s.Sampling, Retention: newRetention(s.Retention), Rate: s.Rate, Connects: s.Connects, LostConnections: s.LostConnections,
 		Received: s.Received, Stored: s.Stored, Pending: pending(s), Dropped: drops(&s.Dropped), Suspected: s.Suspected, Metadata: newMetadata(s.Metadata),
-		Missing: s.Missing, NoData: noDataNow(s),
+		EnabledBy: s.EnabledBy, Missing: s.Missing, NoData: noDataNow(s),
 	}
 	if s.Since != 0 {
 		c.Since = clock(s.Since)

@@ -29,7 +29,7 @@ func sampleSchemas() map[string]openapi.Schema {
 			"cause": openapi.String("Why the PV has no data."), "since?": openapi.Timestamp(""), "text?": openapi.String(""),
 		}),
 		"Metadata": openapi.Object(members{"units?": openapi.String(""), "precision": openapi.Whole(""), "limits?": limits, "labels?": labels, "properties?": properties}),
-		"Sample":   openapi.Object(members{"time": openapi.Timestamp(""), "value": value, "severity": severity, "status": openapi.String("The alarm status.")}),
+		"Sample":   openapi.Object(members{"time": openapi.Timestamp(""), "value": value, "severity": severity, "status": openapi.String("The alarm status."), "engineClock?": openapi.Schema{"type": "boolean", "description": "True if the time comes from the clock of the engine, and not from the IOC."}}),
 		"Run":      openapi.Object(members{"type": openapi.String("The type of the values."), "samples": openapi.List(openapi.Ref("Sample"))}),
 		"Mark": openapi.Object(members{
 			"time": openapi.Timestamp(""), "end?": openapi.Timestamp(""), "kind": openapi.String(""), "reason?": openapi.String(""), "count?": openapi.Whole(""), "text?": openapi.String(""),
@@ -97,7 +97,7 @@ func channelSchemas() map[string]openapi.Schema {
 			"rate": openapi.Number("Samples per second."), "connects": count, "lostConnections": count, "received": count, "stored": count, "pending": count,
 			"dropped?": dropped, "suspected?": openapi.Whole("How many times the IOC may have dropped updates without notice."),
 			"last?":     openapi.Object(members{"time": openapi.Timestamp(""), "value?": openapi.Any(""), "severity": openapi.String(""), "status": openapi.String("")}),
-			"metadata?": openapi.Ref("Metadata"), "missing?": openapi.List(openapi.Ref("MissingProperty")), "noData?": openapi.Ref("NoData"), "givenUp?": openapi.Ref("GivenUp"),
+			"metadata?": openapi.Ref("Metadata"), "enabledBy?": openapi.String("Whether another PV enables the capture now."), "missing?": openapi.List(openapi.Ref("MissingProperty")), "noData?": openapi.Ref("NoData"), "givenUp?": openapi.Ref("GivenUp"),
 		}),
 		"Channels": openapi.Object(members{"channels": openapi.List(openapi.Ref("Channel")), "next?": openapi.String("The value of after for the next page."), "incomplete?": incomplete}),
 		"PVs":      pvsSchema(), "PVRow": rowSchema(),

@@ -71,7 +71,8 @@ func (m *counts) add(s *capture.Status) {
 	for r, n := range s.Dropped {
 		m.dropped[r] += n
 	}
-	if s.State != capture.Connected && s.State != capture.Paused || s.Silent {
+	wanted := s.State == capture.Connected || s.State == capture.Paused || s.State == capture.Disabled
+	if !wanted || s.Silent {
 		m.addWorst(s)
 	}
 }

@@ -132,6 +132,7 @@ func channelProblems(g *Group, m *counts, whole bool) (out []Problem) {
 		"Compare their names with those that the IOC serves, and look at the addresses of the searches (EPICS_CA_ADDR_LIST, spec.epics).")
 	add(m.States["disconnected"], SeverityError, "%d of %d PVs are disconnected", "Look at their IOC and at the network. Capture goes on when the IOC is back.")
 	add(m.States["unsupported"], SeverityError, "%d of %d PVs have a type that cannot be archived", "Select fields with spec.fields.")
+	add(m.States["disabled"], SeverityInfo, "%d of %d PVs are disabled: the condition of enabledBy is not met", "Capture goes on when the condition is met. The pages of the PVs show it.")
 	add(m.Silent, SeverityWarning, "%d of %d PVs are connected, but have sent no value", "Look whether their records are processed, and whether reads are allowed.")
 	for reason, n := range m.Dropped {
 		out = append(out, Problem{

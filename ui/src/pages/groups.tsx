@@ -80,7 +80,7 @@ function All({ look, filter }: { look: Look; filter: string }) {
 }
 
 const states: [string, string][] = [
-  ["connected", "connected"], ["searching", "never connected"], ["disconnected", "disconnected"], ["unsupported", "of a type that cannot be archived"], ["paused", "paused"],
+  ["connected", "connected"], ["searching", "never connected"], ["disconnected", "disconnected"], ["unsupported", "of a type that cannot be archived"], ["paused", "paused"], ["disabled", "disabled by another PV"],
 ];
 
 function One({ look, group, form }: { look: Look; group: string; form: string }) {

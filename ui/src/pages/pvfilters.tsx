@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { follow, href, type Query } from "../router";
 
-const states = ["", "searching", "connected", "disconnected", "unsupported", "paused"];
+const states = ["", "searching", "connected", "disconnected", "unsupported", "paused", "disabled"];
 
 const reports: [string, Query][] = [
   ["All", {}],
