@@ -1,23 +1,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"math"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"varve.dev/varve/engine/migration"
 	"varve.dev/varve/engine/moment"
-	"varve.dev/varve/engine/store"
-	"varve.dev/varve/engine/store/pebble"
 )
 
 func newImport() *cobra.Command {
@@ -29,7 +25,7 @@ func newImport() *cobra.Command {
 // importOptions are the flags of `varve import data`.
 type importOptions struct {
 	from         string
-	dir          string // of the archive
+	storage      storageOptions // of the archive
 	pvs          pvSelection
 	since, until string
 	shards       int
@@ -55,9 +51,14 @@ which may be running. KIND and SOURCE are
                         (postgres://USER@HOST/DATABASE) or MySQL and MariaDB
                         (mysql://USER@HOST/DATABASE).
 
-Stop Varve first. The archive must be in a directory: an import into Cassandra is
-not possible yet. The import refuses a PV that already has rollups in the archive, so
-import a PV before the archiver captures it.
+If the archive is in a directory (--data), stop Varve first. The import then refuses a
+PV that already has rollups in the archive, so import a PV before Varve captures it.
+
+If the archive is in Cassandra (--cassandra), its engines must be running: they seal what
+the import writes to their journal, and may capture the same PVs meanwhile. The tables
+must exist. The import waits while the engines have much to seal, and reads at most
+100,000 samples per second, unless --rate is set. A Job in the cluster can do this:
+see varve import job.
 
 Every sample that was read is stored, was in the archive before, is older than the
 retention of its PV, is from before the archive's deletion cutoff, or is outside of
@@ -77,6 +78,7 @@ import failed or was interrupted.`,
   varve import data --from appliance-files /arch --data /var/lib/varve --verify --report report.json
   varve import data --from appliance-files /arch/lts --data /var/lib/varve --pv 'SR01:*' --since 2024-01-01
   varve import data --from appliance-files /arch --data /var/lib/varve --pvs names.txt --rate 200000
+  varve import data --from appliance-files /arch --cassandra cas-1,cas-2 --cassandra-credentials /etc/varve/role --verify
   varve import data --from rdb postgres://report@db/archive --password-file pw --data /var/lib/varve --verify`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
@@ -84,13 +86,14 @@ import failed or was interrupted.`,
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, exitFailed} })
 	f := cmd.Flags()
 	f.StringVar(&o.from, "from", "", "kind of the source: appliance-files or rdb (required)")
-	f.StringVar(&o.dir, "data", "varve-data", "directory of the archive; it is created if it does not exist, except by --dry-run")
+	o.storage.add(f)
+	f.Lookup("data").Usage = "directory of the archive; it is created if it does not exist, except by --dry-run"
 	f.StringVar(&o.pvs.pattern, "pv", "*", "import only these PVs: a name or a pattern with * and ?")
 	f.StringVar(&o.pvs.file, "pvs", "", "import only the PVs in this file: a name or a pattern in each line")
 	f.StringVar(&o.since, "since", "", "import only samples at or after this time, such as 2024-01-01 or -2y")
 	f.StringVar(&o.until, "until", "", "import only samples before this time")
 	f.IntVar(&o.shards, "shards", 64, "number of shards of the archive")
-	f.Float64Var(&o.rate, "rate", 0, "maximum number of samples read per second; 0 is no limit")
+	f.Float64Var(&o.rate, "rate", defaultRate, "maximum number of samples read per second; 0 is no limit (default: 100000 into Cassandra, no limit into a directory)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "store nothing, and say what would be stored")
 	f.BoolVar(&o.verify, "verify", false, "after the import, compare each sample of the source with the archive")
 	f.StringVar(&o.report, "report", "", "write a report of each PV to this file, as lines of JSON")
@@ -118,12 +121,12 @@ func (o *importOptions) check() error {
 		return errors.New("--password-file, --zone and --rounded-seconds are for --from rdb only")
 	case o.shards < 1 || o.shards > 4096:
 		return fmt.Errorf("--shards: %d is not between 1 and 4096", o.shards)
-	case !(o.rate >= 0 && o.rate <= 1e12):
+	case !(o.rate >= 0 && o.rate <= 1e12) && o.rate != defaultRate:
 		return fmt.Errorf("--rate: %v is not between 0 and 1e12 samples/s", o.rate)
 	case o.dryRun && o.verify:
 		return errors.New("--dry-run and --verify cannot be combined: a dry run stores nothing that could be verified")
 	}
-	return nil
+	return o.storage.check()
 }
 
 // times returns the bounds of the samples to import, in ns since 1970. until is 0 if there is no end.
@@ -179,38 +182,23 @@ func (o *importOptions) importFrom(cmd *cobra.Command, from string) (damaged uin
 	if len(pvs) == 0 {
 		return 0, fmt.Errorf("the source has none of the PVs to import")
 	}
-	st, err := o.open()
+	log := slog.New(slog.NewTextHandler(errs, nil))
+	st, err := o.open(ctx, log)
 	if err != nil {
 		return 0, err
 	}
 	m, err := migration.NewImporter(ctx, migration.Options{
-		Store: st, Shards: o.shards, DryRun: o.dryRun, Since: since, Until: until, Rate: o.rate, Log: slog.New(slog.NewTextHandler(errs, nil)),
+		Store: st, Shards: o.shards, Engines: !o.storage.locked(), Final: isFinal,
+		DryRun: o.dryRun, Since: since, Until: until, Rate: o.pace(), Log: log,
 	})
 	if err == nil {
 		damaged, err = o.process(cmd, m, src)
+		m.Close()
 	}
 	if st != nil {
 		err = errors.Join(err, st.Close())
 	}
 	return damaged + uint64(len(missing)), err
-}
-
-// open opens the archive. It returns nil if a dry run finds none.
-func (o *importOptions) open() (store.Store, error) {
-	if o.dryRun {
-		entries, err := os.ReadDir(o.dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("--data: %w", err)
-		}
-		if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), "MANIFEST-") }) {
-			return nil, nil
-		}
-	}
-	st, err := pebble.Open(o.dir, pebble.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
-	}
-	return st, nil
 }
 
 // process imports all PVs, verifies them if this is wanted, and prints the sums.
@@ -220,14 +208,21 @@ func (o *importOptions) process(cmd *cobra.Command, m *migration.Importer, src *
 	if err != nil {
 		return 0, fmt.Errorf("--report: %w", err)
 	}
+	pvs, err := m.Prepare(src.PVs())
+	if err != nil {
+		return 0, errors.Join(err, out.Close())
+	}
 	p := newImportProgress(cmd.ErrOrStderr(), out, m, src)
-	p.run(ctx, m.Import)
+	p.pvs = pvs
+	p.run(ctx, m.Begin)
 	err = p.print(cmd.OutOrStdout(), len(src.skipped), o.dryRun)
 	damaged = p.damaged() + uint64(len(src.skipped))
 	if o.verify && err == nil && ctx.Err() == nil && p.failed == nil {
 		v := newImportProgress(cmd.ErrOrStderr(), out, m, src)
 		v.verifying = true
-		v.run(ctx, m.Verify)
+		v.run(ctx, func(ctx context.Context, src migration.Source, pv string, done func(*migration.Report, error)) {
+			done(m.Verify(ctx, src, pv))
+		})
 		err = v.printVerified(cmd.OutOrStdout())
 		damaged += v.differing + uint64(v.ended)
 		p.failed = v.failed

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -24,6 +25,7 @@ type importProgress struct {
 	began     time.Time
 	before    [3]int64 // samples, files and bytes that were read before
 	verifying bool
+	stop      context.CancelCauseFunc // ends run
 
 	mu        sync.Mutex
 	done      int    // PVs
@@ -40,8 +42,11 @@ func newImportProgress(errs, out io.Writer, m *migration.Importer, src *importSo
 	return p
 }
 
-// run calls do for each PV, for as many at a time as the source allows. It ends early if ctx ends.
-func (p *importProgress) run(ctx context.Context, do func(context.Context, migration.Source, string) (*migration.Report, error)) {
+// run calls do for each PV, for as many at a time as the source allows. It ends early if ctx ends, or if the archive
+// refuses the import.
+func (p *importProgress) run(ctx context.Context, do func(context.Context, migration.Source, string, func(*migration.Report, error))) {
+	ctx, p.stop = context.WithCancelCause(ctx)
+	defer p.stop(nil)
 	shown, stop := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(shown)
@@ -61,8 +66,7 @@ func (p *importProgress) run(ctx context.Context, do func(context.Context, migra
 	for range p.source.workers {
 		workers.Go(func() {
 			for pv := range pvs {
-				r, err := do(ctx, p.source, pv)
-				p.add(r, err)
+				do(ctx, p.source, pv, p.add)
 			}
 		})
 	}
@@ -77,17 +81,35 @@ func (p *importProgress) run(ctx context.Context, do func(context.Context, migra
 	}
 	close(pvs)
 	workers.Wait()
+	if err := p.importer.Finish(); err != nil {
+		p.fail(err)
+	}
 	close(stop)
 	<-shown
 }
 
+// fail ends the import with an error.
+func (p *importProgress) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil && !errors.Is(err, context.Canceled) {
+		p.failed = err
+	}
+	p.stop(err)
+}
+
 // add adds the report of a PV.
 func (p *importProgress) add(r *migration.Report, err error) {
+	if errors.Is(err, migration.ErrArchive) || errors.Is(err, migration.ErrNoLeader) {
+		p.fail(err)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done++
 	if err != nil {
 		p.ended++
+	}
+	if err != nil && p.failed == nil {
 		fmt.Fprintf(p.errs, "%s: %v\n", r.PV, err)
 	}
 	t := &p.total
@@ -131,7 +153,11 @@ func (p *importProgress) show() {
 	if done > 0 {
 		left = time.Duration(float64(took) / float64(done) * float64(max(all-done, 0))).Round(time.Second).String()
 	}
-	fmt.Fprintf(p.errs, "%d samples read, %.0f samples/s, time left: %s\n", samples, float64(samples)/took.Seconds(), left)
+	fmt.Fprintf(p.errs, "%d samples read, %.0f samples/s, ", samples, float64(samples)/took.Seconds())
+	if n := p.importer.Progress.Waiting.Load(); n > 0 {
+		fmt.Fprintf(p.errs, "%d not sealed yet, ", n)
+	}
+	fmt.Fprintf(p.errs, "time left: %s\n", left)
 }
 
 // damaged returns how many lines, rows and PVs could not be imported.

@@ -263,3 +263,15 @@ func decompress(row *store.JournalRow) (_ []byte, err error) {
 	}
 	return body, nil
 }
+
+// EncodeRow returns the index and the blob of a row with runs of samples. It sorts the runs by PV, and keeps the order of
+// those of one PV. The row was built at the time at, in ns since 1970.
+func EncodeRow(at int64, runs []PVRun) (index, blob []byte) {
+	slices.SortStableFunc(runs, func(a, b PVRun) int { return cmp.Compare(a.PV, b.PV) })
+	var e rowEncoder
+	e.reset(at)
+	for _, r := range runs {
+		e.add(r.PV, r.Run)
+	}
+	return e.finish()
+}

@@ -1,11 +1,13 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -27,6 +29,12 @@ type Options struct {
 	Store store.Store
 	// Shards is the number of shards of the archive.
 	Shards int
+	// Engines means that engines work in the archive, and seal what the importer stores. Otherwise no other process may
+	// write to the store.
+	Engines bool
+	// Final reports whether an error of the store will not go away if the importer tries again, such as a missing
+	// permission. It may be nil.
+	Final func(error) bool
 	// DryRun stores nothing. The counts say what an import would store.
 	DryRun bool
 	// Since and Until bound the times of the samples to import, in ns since 1970: from Since up to, not
@@ -44,12 +52,15 @@ type Importer struct {
 
 	opts   Options
 	reader *query.Reader
+	older  *query.Reader // of samples that no engine has in memory; it does not look through the rows of living engines
+	now    func() int64  // ns since 1970
 	seal   *seal.Config
+	to     *journaled // nil without Options.Engines
 	pace   pace
 	cutoff int64 // the archive deleted samples before this time, in ns since 1970
 }
 
-// NewImporter returns an Importer. No other process may write to the store meanwhile.
+// NewImporter returns an Importer, which works until ctx ends. The caller must close it.
 func NewImporter(ctx context.Context, opts Options) (*Importer, error) {
 	if opts.Until == 0 {
 		opts.Until = math.MaxInt64
@@ -69,7 +80,15 @@ func NewImporter(ctx context.Context, opts Options) (*Importer, error) {
 	if st, has := opts.Store.(clock.Store); has {
 		now.Use(st)
 	}
-	m.reader = &query.Reader{Store: opts.Store, Shards: opts.Shards, Now: now.StoreTime}
+	m.now = now.StoreTime
+	m.reader = &query.Reader{Store: opts.Store, Shards: opts.Shards, Now: m.now}
+	if m.older = m.reader; opts.Engines {
+		m.older = &query.Reader{Store: endedOnly{opts.Store}, Shards: opts.Shards, Now: m.now}
+		if !opts.DryRun {
+			m.to, err = newJournaled(ctx, &opts, m.now, &m.Progress.Waiting)
+		}
+		return m, err
+	}
 	m.seal = &seal.Config{
 		Store: opts.Store, Memory: journal.NewMemory(1 << 30), Clock: now,
 		Metrics: seal.NewMetrics(prometheus.NewRegistry()), Log: opts.Log,
@@ -84,12 +103,103 @@ func NewImporter(ctx context.Context, opts Options) (*Importer, error) {
 // Samples before it are not imported. found is false if the archive has deleted none.
 func (m *Importer) Cutoff() (before int64, found bool) { return m.cutoff, m.cutoff != math.MinInt64 }
 
+// Prepare makes sure that the archive takes the samples of PVs. It returns the PVs in the order in which they should be
+// imported.
+func (m *Importer) Prepare(pvs []string) ([]string, error) {
+	if m.to == nil {
+		return pvs, nil
+	}
+	ordered, shards := byShard(pvs, m.opts.Shards)
+	return ordered, m.to.awaitLeaders(shards)
+}
+
+// byShard orders PVs so that those of few shards are imported at a time: their segments become full, and readers of the
+// other shards do not notice the import. It also returns the shards.
+func byShard(pvs []string, shards int) (ordered []string, used []int) {
+	const atATime = 4
+	of := make([][]string, shards)
+	for _, pv := range pvs {
+		shard := pvname.Shard(pv, shards)
+		of[shard] = append(of[shard], pv)
+	}
+	for shard := range of {
+		if len(of[shard]) > 0 {
+			used = append(used, shard)
+		}
+	}
+	for some := range slices.Chunk(used, atATime) {
+		for i, left := 0, true; left; i++ {
+			left = false
+			for _, shard := range some {
+				if i < len(of[shard]) {
+					ordered, left = append(ordered, of[shard][i]), true
+				}
+			}
+		}
+	}
+	return ordered, used
+}
+
+// Import imports a PV of a source. The report is valid after an error, too: what it counts as stored
+// is durable.
+func (m *Importer) Import(ctx context.Context, src Source, pv string) (r *Report, err error) {
+	finished := make(chan struct{})
+	m.Begin(ctx, src, pv, func(of *Report, failed error) {
+		r, err = of, failed
+		close(finished)
+	})
+	_ = m.Finish() // which calls the function above
+	<-finished
+	return r, err
+}
+
+// Begin imports a PV of a source. It returns when all samples have been read. done is called with the report when they
+// are stored, possibly later and in another goroutine. The report is valid after an error, too: what it counts as stored
+// is durable.
+func (m *Importer) Begin(ctx context.Context, src Source, pv string, done func(*Report, error)) {
+	o := &one{Importer: m, name: pvname.Canonical(pv), report: &Report{PV: pvname.Canonical(pv)}, last: math.MinInt64}
+	o.use = o.store
+	err := o.prepare(ctx)
+	if err == nil {
+		err = o.read(ctx, src)
+	}
+	if err == nil && m.opts.DryRun && o.report.Stored > 0 {
+		err = o.predict(ctx)
+	}
+	o.out.end(o.report, func(failed error) {
+		if err = cmp.Or(err, failed); err != nil {
+			o.report.Error = err.Error()
+		}
+		done(o.report, err)
+	})
+}
+
+// Finish waits until all samples are stored, after the last call of Begin has returned. After an error, nothing else can
+// be imported.
+func (m *Importer) Finish() error {
+	if m.to == nil {
+		return nil
+	}
+	err := m.to.flush()
+	if err != nil {
+		m.to.close()
+	}
+	return err
+}
+
+// Close ends the work of the Importer.
+func (m *Importer) Close() {
+	if m.to != nil {
+		m.to.close()
+	}
+}
+
 // one is the import of one PV.
 type one struct {
 	*Importer
 	name      string // canonical
 	report    *Report
-	out       *seal.Importer
+	out       output
 	use       func(ctx context.Context, run *sample.Run) error // receives the samples of the source
 	verifying bool                                             // nothing is stored
 	known     bool                                             // the archive has samples of the PV from before the import
@@ -98,44 +208,30 @@ type one struct {
 	metadata  *sample.Metadata                                 // that is not stored yet
 }
 
-// Import imports a PV of a source. The report is valid after an error, too: what it counts as stored
-// is durable.
-func (m *Importer) Import(ctx context.Context, src Source, pv string) (*Report, error) {
-	o := &one{Importer: m, name: pvname.Canonical(pv), report: &Report{PV: pvname.Canonical(pv)}, last: math.MinInt64}
-	o.use = o.store
-	err := o.prepare(ctx)
-	if err == nil && !m.opts.DryRun {
-		o.out = seal.NewImporter(o.name, pvname.Shard(o.name, m.opts.Shards), o.known, m.seal)
-		defer o.out.Close()
-	}
-	if err == nil {
-		err = o.read(ctx, src)
-	}
-	if err == nil && m.opts.DryRun && o.report.Stored > 0 {
-		err = o.predict(ctx)
-	}
-	if err != nil {
-		o.report.Error = err.Error()
-	}
-	return o.report, err
-}
-
-// prepare finds out whether the archive may have samples of the PV.
-func (o *one) prepare(ctx context.Context) error {
-	if o.opts.Store == nil {
+// prepare finds out whether the archive may have samples of the PV, and where the new ones go.
+func (o *one) prepare(ctx context.Context) (err error) {
+	o.out = nowhere{}
+	switch {
+	case o.opts.Store == nil:
 		return nil
+	case o.opts.Engines: // which may store samples of the PV at any time
+		o.known = true
+	default:
+		_, err = o.reader.Read(ctx, o.name, query.Latest, query.Latest, query.Options{Inside: true})
+		if o.known = !errors.Is(err, query.ErrUnknownPV); !o.known {
+			err = nil
+		}
 	}
-	_, err := o.reader.Read(ctx, o.name, query.Latest, query.Latest, query.Options{Inside: true})
-	if errors.Is(err, query.ErrUnknownPV) {
-		return nil
+	if err != nil || o.opts.DryRun {
+		return err
 	}
-	o.known = true
+	o.out, err = o.newOutput()
 	return err
 }
 
 // predict returns the error with which an import would refuse the PV.
 func (o *one) predict(ctx context.Context) error {
-	if o.opts.Store == nil {
+	if o.opts.Store == nil || o.opts.Engines {
 		return nil
 	}
 	c, _, err := o.opts.Store.Channel(ctx, o.name)

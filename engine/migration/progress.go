@@ -12,6 +12,8 @@ type Progress struct {
 	// Samples is the number of samples that were read, and Files that of the files that are done. Bytes
 	// is the size of these files.
 	Samples, Files, Bytes atomic.Int64
+	// Waiting is the number of samples that are on their way into an archive with engines, which have not sealed them.
+	Waiting atomic.Int64
 }
 
 // pace limits how many samples are read per second, by all goroutines together.

@@ -72,7 +72,7 @@ func (o *one) putMarks(ctx context.Context) error {
 	if len(marks) == 0 || o.opts.DryRun || o.verifying {
 		return nil
 	}
-	if err := o.opts.Store.PutMarks(ctx, marks...); err != nil {
+	if err := o.try(ctx, "writing marks of "+o.name, func(ctx context.Context) error { return o.opts.Store.PutMarks(ctx, marks...) }); err != nil {
 		return fmt.Errorf("writing marks of %s: %w", o.name, err)
 	}
 	return nil
@@ -88,23 +88,24 @@ func (o *one) putMetadata(ctx context.Context, run *sample.Run) error {
 	if o.metadata = nil; m == nil || o.opts.DryRun || o.verifying {
 		return nil
 	}
-	at := run.Times[0]
-	known, found, err := o.opts.Store.MetadataAt(ctx, o.name, at)
-	if err != nil {
-		return fmt.Errorf("reading the metadata of %s: %w", o.name, err)
-	}
-	if found && known.Time <= at {
-		return nil
-	}
-	entry := store.PVMetadata{PV: o.name, Time: at, Metadata: *m}
+	entry := store.PVMetadata{PV: o.name, Time: run.Times[0], Metadata: *m}
 	entry.Type, entry.Count = run.Type, 1
 	if size := run.Type.ElemSize(); run.Type.IsArray() && size > 0 {
 		entry.Count = len(run.Value(0)) / size
 	}
-	if err := o.opts.Store.PutMetadata(ctx, entry); err != nil {
-		return fmt.Errorf("writing the metadata of %s: %w", o.name, err)
-	}
-	return nil
+	return o.try(ctx, "writing the metadata of "+o.name, func(ctx context.Context) error {
+		known, found, err := o.opts.Store.MetadataAt(ctx, o.name, entry.Time)
+		if err != nil {
+			return fmt.Errorf("reading the metadata of %s: %w", o.name, err)
+		}
+		if found && known.Time <= entry.Time {
+			return nil
+		}
+		if err := o.opts.Store.PutMetadata(ctx, entry); err != nil {
+			return fmt.Errorf("writing the metadata of %s: %w", o.name, err)
+		}
+		return nil
+	})
 }
 
 // Problem implements Sink.

@@ -107,7 +107,9 @@ func (s *Shard) isLiveLeader(c store.Claim) bool {
 func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead, keep bool) error {
 	c.Sealed = max(c.Sealed, s.positions.sealed[c.Writer]) // limitHeld may have raised it in this pass
 	got, err := s.adoptRows(ctx, c, math.MaxUint64)
-	if !c.Closed { // its engine may hold the samples in memory; or no more of them will come
+	if c.Closed {
+		s.adopted.Store(time.Now().UnixNano())
+	} else { // its engine may hold the samples in memory; or no more of them will come
 		s.tiles.Hurry(slices.Collect(maps.Keys(got.late)))
 	}
 	if got.leftOut { // reads of the PVs in the damaged row fail until the sealed position has passed it

@@ -54,7 +54,7 @@
 // # When samples are sealed
 //
 // The leader seals rows of writers that are closed or dead as soon as it sees them, and rows of
-// living writers at checkpoints. A follower reads its own sealed position, and its heads release
+// living writers at checkpoints. It looks for them every ten seconds, and more often while there are any. A follower reads its own sealed position, and its heads release
 // the samples up to it. If a follower is short of memory, it assists: it seals its own samples,
 // and its claim says so before it starts.
 //

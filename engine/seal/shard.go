@@ -110,6 +110,10 @@ const (
 	pressedEvery = 5 * time.Second
 	// watchEvery is the time between two checks of writers that may be dead.
 	watchEvery = 2 * time.Second
+	// lookEvery is the time between two checks for writers that have closed their claims, such as
+	// imports. Soon after the leader found one, it checks at the interval watchEvery, for lookFor.
+	lookEvery = 10 * time.Second
+	lookFor   = time.Minute
 	// followEvery is the time between two reads of the claims by a follower.
 	followEvery = 5 * time.Second
 	// journalBytes is how much may be written to the journal before the next checkpoint. A new
@@ -151,6 +155,7 @@ type Shard struct {
 	// Run reads the following fields without the turn.
 	written    atomic.Uint64 // bytes of the shard journal before the latest checkpoint
 	watching   atomic.Bool   // there are watched writers
+	adopted    atomic.Int64  // when rows of a writer that has ended were last sealed, in ns since 1970
 	correcting atomic.Bool   // tiles lack late samples
 	superseded atomic.Bool   // another engine leads
 	checked    claimsCheck
@@ -239,13 +244,21 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 		if age := time.Since(last); age >= s.cfg.Every || age >= pressedEvery && s.isPressed() {
 			s.checkpoint(ctx, s.Checkpoint)
 			last, checked = time.Now(), time.Now()
-		} else if (s.watching.Load() || s.correcting.Load()) && time.Since(checked) >= watchEvery {
+		} else if time.Since(checked) >= s.lookWait() {
 			s.checkpoint(ctx, s.adoptEnded)
 			checked = time.Now()
 		}
 		s.migrate(ctx)
 	}
 	return true
+}
+
+// lookWait returns the time between two checks for rows of writers that have ended.
+func (s *Shard) lookWait() time.Duration {
+	if s.watching.Load() || s.correcting.Load() || time.Since(time.Unix(0, s.adopted.Load())) < lookFor {
+		return watchEvery
+	}
+	return lookEvery
 }
 
 // Watching reports whether the shard has claims of other engines that are neither closed nor

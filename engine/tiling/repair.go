@@ -16,53 +16,83 @@ import (
 // repairTries is how often a repair computes its bins again after another sealer has written their tiles.
 const repairTries = 3
 
+// Limits of a piece of a repair: how many bins it computes, and how many may begin in its span. An import has spans of
+// years. A piece reads the tiles of its span, so a much longer span would be read again and again.
+const (
+	repairMost = 32 * store.TileBins
+	repairLong = 8 * repairMost
+)
+
 // repairSpan recomputes the bins of a level that depend on samples in a span. A sample changes its own bin and
 // the bin of the next sample, because its value is held until then. If another sealer writes the tiles of these
 // bins in the meantime, repairSpan computes the bins again, because they may lack samples that the tiles have.
+// It repairs a long span in pieces, the earliest first, so that it holds few bins in memory.
 func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) error {
-	for tries := repairTries; ; tries-- {
-		err := s.repairOnce(ctx, ser, r, sp)
-		if !errors.Is(err, errOtherSealer) || tries == 0 {
+	for tries := repairTries; ; {
+		to, err := s.repairOnce(ctx, ser, r, sp)
+		switch {
+		case err == nil && to == everTile:
+			return nil
+		case err == nil:
+			sp, tries = span{to, max(sp.last, to)}, repairTries
+			continue
+		case !errors.Is(err, errOtherSealer) || tries == 0:
 			return err
 		}
+		tries--
 		if err := s.compareLevel(ctx, ser, r); err != nil {
 			return err
 		}
 	}
 }
 
-// repairOnce recomputes the bins of repairSpan once. It returns errOtherSealer if another sealer has written
-// their tiles in the meantime.
-func (s *Shard) repairOnce(ctx context.Context, ser *series, r *level, sp span) error {
+// repairOnce recomputes a piece of the bins of repairSpan once. It returns the time up to which it did, or everTile if
+// it was the last piece. It returns errOtherSealer if another sealer has written their tiles in the meantime.
+func (s *Shard) repairOnce(ctx context.Context, ser *series, r *level, sp span) (to int64, err error) {
 	if sp.first >= r.through {
-		return nil
+		return everTile, nil
 	}
 	stamp := s.cfg.Clock.StoreTime() // before anything is read
 	seen := stamps{}
+	first := rollup.Floor(sp.first, r.width)
 	hi := min(rollup.Floor(sp.last, r.width)+r.width, r.through)
-	lo, err := s.completeTo(ctx, ser.pv, r, rollup.Floor(sp.first, r.width), hi, seen)
+	isLast := (hi-first)/r.width <= repairLong
+	if !isLast {
+		hi = first + repairLong*r.width
+	}
+	lo, err := s.completeTo(ctx, ser.pv, r, first, hi, seen)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	next, found, err := s.nextBin(ctx, ser.pv, r, hi, seen)
-	if err != nil {
-		return err
+	isPending := false
+	if isLast {
+		next, found, err := s.nextBin(ctx, ser.pv, r, hi, seen)
+		if err != nil {
+			return 0, err
+		}
+		if isPending = !found; found {
+			hi = next
+		}
 	}
-	if found {
-		hi = next
-	}
-	if r.warm && (!found || hi > r.from) {
+	if r.warm && (isPending || hi > r.from) {
 		r.reset() // the bin of the next sample is pending, or it will be
 	}
-	bins, lo, err := s.compute(ctx, ser, r, lo, hi)
-	if err != nil || lo >= hi { // the samples of these bins have expired, so the bins stay
-		return err
+	bins, lo, to, err := s.compute(ctx, ser, r, lo, hi)
+	if err != nil {
+		return 0, err
+	}
+	whole := lo < to // otherwise the samples of these bins have expired, so the bins stay
+	if hi, isLast = to, isLast && to == hi; isLast {
+		to = everTile
+	}
+	if !whole {
+		return to, nil
 	}
 	last, err := s.apply(ctx, ser, r, &patch{level: r.level, lo: lo, hi: hi, bins: bins, stamp: stamp, through: everTile, seen: seen})
 	if at := r.level.Tile(hi - 1); err == nil && at == r.level.Tile(r.through-1) && seen[at] == r.stamp {
 		r.stamp, r.stored = last.stamp, last.bins // otherwise pending bins may lack samples of another sealer
 	}
-	return err
+	return to, err
 }
 
 // stamps are the stamps of tiles when a repair first read them.
@@ -182,16 +212,18 @@ func (s *Shard) nextBin(ctx context.Context, pv string, r *level, from int64, se
 }
 
 // compute computes the bins that begin in [lo, hi) from the samples in blocks. The result from
-// is the start of the first bin that can be computed.
-func (s *Shard) compute(ctx context.Context, ser *series, r *level, lo, hi int64) (bins []rollup.Bin, from int64, err error) {
+// is the start of the first bin that can be computed. If there are very many bins, compute returns only those
+// before the time to. Otherwise to is hi.
+func (s *Shard) compute(ctx context.Context, ser *series, r *level, lo, hi int64) (bins []rollup.Bin, from, to int64, err error) {
 	e := s.edgeOf(ser)
 	if from = e.first(lo, r.width); from >= hi {
-		return nil, hi, nil
+		return nil, hi, hi, nil
 	}
+	to = hi
 	acc, after := rollup.NewAccumulator(r.width), int64(math.MinInt64)
 	before, err := s.before(ctx, ser, r, from)
 	if err != nil {
-		return nil, from, err
+		return nil, from, hi, err
 	}
 	if before != nil {
 		acc.Hold(before)
@@ -200,11 +232,15 @@ func (s *Shard) compute(ctx context.Context, ser *series, r *level, lo, hi int64
 	err = s.read(ctx, ser, from, hi-1, func(run *sample.Run, i, j int) bool {
 		i += sort.Search(j-i, func(k int) bool { return run.Times[i+k] > after })
 		from = e.pass(run, i, j, from, r.width)
-		bins = acc.Add(bins, run, i, j)
-		return true
+		if bins = acc.Add(bins, run, i, j); len(bins) >= repairMost && bins[len(bins)-1].End() > from {
+			to = bins[len(bins)-1].End() // later samples do not change these bins
+		}
+		return to == hi
 	})
-	bins = acc.Close(bins, hi)
-	return slices.DeleteFunc(bins, func(b rollup.Bin) bool { return b.Start < from }), from, err
+	if to == hi {
+		bins = acc.Close(bins, hi)
+	}
+	return slices.DeleteFunc(bins, func(b rollup.Bin) bool { return b.Start < from }), from, to, err
 }
 
 // before returns the last bin in tiles that begins before lo, or nil if tiles are not complete

@@ -7,6 +7,8 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/errgroup"
+
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // parallel is how many rows of one call are written at a time.
@@ -46,7 +48,7 @@ func (s *Store) bounded(ctx context.Context, operation string, size int, send fu
 		s.inFlight.Release(weight)
 	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", operation, err)
+		return fmt.Errorf("writing %s: %w", operation, cql.Permitted(err))
 	}
 	s.metrics.written.Add(float64(size))
 	return nil
