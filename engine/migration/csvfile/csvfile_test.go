@@ -220,7 +220,9 @@ func TestRefusesWholeFiles(t *testing.T) {
 		"A%3AB.csv": `the column "unit"`, "A%3AC.csv": "column time twice", "A%3AD.csv": "no column for the value", "A%3AE.csv": "empty", "A B.csv": "space",
 		"data.parquet": "does not end with .csv", "A%3AF.csv.gz": "cannot be read to its end", "mixed.csv": "mixed",
 	} {
-		if !slices.ContainsFunc(s.Skipped, func(k migration.Skipped) bool { return filepath.Base(k.Path) == name && strings.Contains(k.Reason, want) }) {
+		if !slices.ContainsFunc(s.Skipped, func(k migration.Skipped) bool {
+			return filepath.Base(k.Path) == name && strings.Contains(k.Reason, want)
+		}) {
 			t.Errorf("%s is not skipped because of %q: %+v", name, want, s.Skipped)
 		}
 	}
