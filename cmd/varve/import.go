@@ -34,6 +34,8 @@ type importOptions struct {
 	verify       bool
 	report       string
 	rdb          rdbOptions
+	remote       remoteOptions
+	csv          csvOptions
 }
 
 func newImportData() *cobra.Command {
@@ -50,6 +52,17 @@ which may be running. KIND and SOURCE are
   rdb URL               the tables of an RDB archiver of CS-Studio or Phoebus, in PostgreSQL
                         (postgres://USER@HOST/DATABASE) or MySQL and MariaDB
                         (mysql://USER@HOST/DATABASE).
+  appliance-http URL    an Archiver Appliance, or a Varve, over HTTP. URL is the address of its
+                        retrieval, such as http://appliance:17668/retrieval. The samples of a
+                        PV are requested by month, or by year where there are few of them.
+  cassandra-archiver HOST[:PORT],…
+                        the raw samples in the tables of a Cassandra PV Archiver 3.
+  csv FILE|DIR          CSV, also with the extension .gz: a file for each PV, or a column with
+                        the names of the PVs. The columns are pv, time, value, severity and
+                        status (or alarm for both), and type. A file without the column pv has
+                        the name of its PV, with %3A for a colon.
+  channel-archiver FILE|DIR
+                        what ArchiveExport of the Channel Archiver writes for one channel.
 
 If the archive is in a directory (--data), stop Varve first. The import then refuses a
 PV that already has rollups in the archive, so import a PV before Varve captures it.
@@ -62,8 +75,8 @@ see varve import job.
 
 Every sample that was read is stored, was in the archive before, is older than the
 retention of its PV, is from before the archive's deletion cutoff, or is outside of
---since and --until. What cannot be read is named by file and offset, or by table and
-time, and counted as damaged. So is the last line of a file that is being written; import
+--since and --until. What cannot be read is named by file and offset or line, by table and
+time, or by PV and range, and counted as damaged. So is the last line of a file that is being written; import
 the file again later.
 
 An import can be interrupted at any moment, and repeated: it stores only what the
@@ -79,13 +92,17 @@ import failed or was interrupted.`,
   varve import data --from appliance-files /arch/lts --data /var/lib/varve --pv 'SR01:*' --since 2024-01-01
   varve import data --from appliance-files /arch --data /var/lib/varve --pvs names.txt --rate 200000
   varve import data --from appliance-files /arch --cassandra cas-1,cas-2 --cassandra-credentials /etc/varve/role --verify
-  varve import data --from rdb postgres://report@db/archive --password-file pw --data /var/lib/varve --verify`,
+  varve import data --from rdb postgres://report@db/archive --password-file pw --data /var/lib/varve --verify
+  varve import data --from appliance-http http://appliance:17668/retrieval --data /var/lib/varve --pvs names.txt
+  varve import data --from cassandra-archiver cassandra1,cassandra2 --data /var/lib/varve --verify
+  varve import data --from csv files --csv-time seconds --csv-columns time=t,value=v --data /var/lib/varve
+  varve import data --from channel-archiver export --zone America/Denver --data /var/lib/varve`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, exitFailed} })
 	f := cmd.Flags()
-	f.StringVar(&o.from, "from", "", "kind of the source: appliance-files or rdb (required)")
+	f.StringVar(&o.from, "from", "", "kind of the source: appliance-files, appliance-http, rdb, cassandra-archiver, csv or channel-archiver (required)")
 	o.storage.add(f)
 	f.Lookup("data").Usage = "directory of the archive; it is created if it does not exist, except by --dry-run"
 	f.StringVar(&o.pvs.pattern, "pv", "*", "import only these PVs: a name or a pattern with * and ?")
@@ -98,6 +115,8 @@ import failed or was interrupted.`,
 	f.BoolVar(&o.verify, "verify", false, "after the import, compare each sample of the source with the archive")
 	f.StringVar(&o.report, "report", "", "write a report of each PV to this file, as lines of JSON")
 	o.rdb.addFlags(f)
+	o.remote.addFlags(f)
+	o.csv.addFlags(f)
 	_ = cmd.MarkFlagRequired("from")
 	return cmd
 }
@@ -114,11 +133,10 @@ func (o *importOptions) run(cmd *cobra.Command, from string) error {
 }
 
 func (o *importOptions) check() error {
+	if err := o.checkSource(); err != nil {
+		return err
+	}
 	switch {
-	case o.from != "appliance-files" && o.from != "rdb":
-		return fmt.Errorf("--from: %q is neither appliance-files nor rdb", o.from)
-	case o.from != "rdb" && o.rdb != (rdbOptions{}):
-		return errors.New("--password-file, --zone and --rounded-seconds are for --from rdb only")
 	case o.shards < 1 || o.shards > 4096:
 		return fmt.Errorf("--shards: %d is not between 1 and 4096", o.shards)
 	case !(o.rate >= 0 && o.rate <= 1e12) && o.rate != defaultRate:
@@ -225,6 +243,10 @@ func (o *importOptions) process(cmd *cobra.Command, m *migration.Importer, src *
 		})
 		err = v.printVerified(cmd.OutOrStdout())
 		damaged += v.differing + uint64(v.ended)
+		if now := v.total.Damaged; now > p.total.Damaged { // what could be read before, and now cannot, was not compared
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d problems more than in the import: what they are about is not verified\n", now-p.total.Damaged)
+			damaged += now - p.total.Damaged
+		}
 		p.failed = v.failed
 	}
 	if err := errors.Join(err, ctx.Err(), p.failed, out.Close()); err != nil {

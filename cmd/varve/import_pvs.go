@@ -36,6 +36,14 @@ func (s *pvSelection) matcher() (request.Matcher, error) {
 	return func(pv string) bool { return pattern(pv) && listed(pv) }, nil
 }
 
+// names returns the lines of the file if they are all names, and otherwise nothing.
+func (s *pvSelection) names() []string {
+	if slices.ContainsFunc(s.lines, request.IsGlob) {
+		return nil
+	}
+	return s.lines
+}
+
 // missing returns the lines of the file that match none of the PVs of a source, each once. pvs are these PVs,
 // sorted. missing leaves out what the pattern may exclude: names that do not match it and, if it is not *, lines
 // that are patterns themselves.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -33,14 +34,51 @@ type rdbOptions struct {
 
 func (o *rdbOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.passwordFile, "password-file", "", "rdb: file with the password of the database")
-	f.StringVar(&o.zone, "zone", "", "rdb: time zone of the archive engine, such as Europe/Berlin, if the tables have local times without a zone")
+	f.StringVar(&o.zone, "zone", "", "rdb, csv, channel-archiver: time zone of the archiver, such as Europe/Berlin, if the times are local times without a zone")
 	f.BoolVar(&o.rounded, "rounded-seconds", false, "rdb: the seconds in smpl_time were rounded, not cut off, as by MySQL before Phoebus cut them off (2022)")
+}
+
+// The kinds of sources.
+const (
+	fromFiles     = "appliance-files"
+	fromHTTP      = "appliance-http"
+	fromRDB       = "rdb"
+	fromCassandra = "cassandra-archiver"
+	fromCSV       = "csv"
+	fromText      = "channel-archiver"
+)
+
+// checkSource returns an error if a flag is not one for the kind of the source.
+func (o *importOptions) checkSource() error {
+	switch o.from {
+	case fromFiles, fromHTTP, fromRDB, fromCassandra, fromCSV, fromText:
+	default:
+		return fmt.Errorf("--from: %q is none of %s, %s, %s, %s, %s and %s", o.from, fromFiles, fromHTTP, fromRDB, fromCassandra, fromCSV, fromText)
+	}
+	text := o.from == fromCSV || o.from == fromText
+	switch {
+	case o.from != fromRDB && (o.rdb.passwordFile != "" || o.rdb.rounded):
+		return errors.New("--password-file and --rounded-seconds are for --from rdb only")
+	case o.from != fromRDB && !text && o.rdb.zone != "":
+		return errors.New("--zone is for --from rdb, csv and channel-archiver only")
+	}
+	if err := o.remote.check(o.from); err != nil {
+		return err
+	}
+	return o.csv.check(o.from)
 }
 
 // source opens the source.
 func (o *importOptions) source(ctx context.Context, from string, want request.Matcher) (*importSource, error) {
-	if o.from == "rdb" {
+	switch o.from {
+	case fromRDB:
 		return o.rdb.open(ctx, from, want)
+	case fromHTTP:
+		return o.remote.openHTTP(ctx, from, want, o.pvs.names())
+	case fromCassandra:
+		return o.remote.openCassandra(ctx, from, want)
+	case fromCSV, fromText:
+		return o.csv.open(ctx, o.from, from, o.rdb.zone, want)
 	}
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a directory with files of an Archiver Appliance", from)

@@ -83,8 +83,12 @@ func (o *throughOptions) authorizer() (func(*http.Request) error, error) {
 
 // authorize adds the credentials to a request.
 func (o *throughOptions) authorize(req *http.Request) error {
-	const flag = "--read-through-credentials"
-	token, err := credential(flag, o.credentials, "token")
+	return authorizeFrom("--read-through-credentials", o.credentials, req)
+}
+
+// authorizeFrom adds the credentials in a directory, which a flag names, to a request.
+func authorizeFrom(flag, dir string, req *http.Request) error {
+	token, err := credential(flag, dir, "token")
 	switch {
 	case err == nil && strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fmt.Errorf("%s: the file token must have one line of letters, digits and punctuation", flag)
@@ -94,14 +98,14 @@ func (o *throughOptions) authorize(req *http.Request) error {
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
-	user, err := credential(flag, o.credentials, "username")
+	user, err := credential(flag, dir, "username")
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s: %s has neither the file token nor the files username and password", flag, o.credentials)
+		return fmt.Errorf("%s: %s has neither the file token nor the files username and password", flag, dir)
 	}
 	if err != nil {
 		return err
 	}
-	password, err := credential(flag, o.credentials, "password")
+	password, err := credential(flag, dir, "password")
 	if err == nil {
 		req.SetBasicAuth(user, password)
 	}

@@ -118,9 +118,12 @@ const (
 	regainedAt = "cnxregainedepsecs"
 )
 
-// change passes on the marks that the fields of a sample stand for: when the Appliance lost the
-// connection to the PV before the sample, and when it connected again.
-func (o *fileReader) change(c pbfile.Change) {
+// change passes on the marks that the fields of a sample stand for.
+func (o *fileReader) change(c pbfile.Change) { ConnectionMarks(&c, o.to) }
+
+// ConnectionMarks passes on the marks that the fields of a sample of the Archiver Appliance stand for: when the
+// Appliance lost the connection to the PV before the sample, and when it connected again.
+func ConnectionMarks(c *pbfile.Change, to Sink) {
 	for _, f := range c.Fields {
 		kind := sample.Disconnected
 		switch f.Name {
@@ -134,6 +137,6 @@ func (o *fileReader) change(c pbfile.Change) {
 		if err != nil || at <= 0 || at > c.Time/1e9 { // 0 stands for no connection before
 			continue
 		}
-		o.to.Mark(sample.Mark{Time: at * 1e9, Kind: kind, Text: "recorded by the Archiver Appliance"})
+		to.Mark(sample.Mark{Time: at * 1e9, Kind: kind, Text: "recorded by the Archiver Appliance"})
 	}
 }

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"varve.dev/varve/engine/pbfile"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -41,6 +43,23 @@ func (a *Appliance) SamplesAndLast(ctx context.Context, pv string, from, to int6
 	return a.samples(ctx, checker{pv: pv, from: from, to: to, lead: true})
 }
 
+// Range is what Exact reads.
+type Range struct {
+	// From and To are the first and the last time, in ns since 1970.
+	From, To int64
+	// After is the time of the latest sample that the server sent for earlier ranges of the PV, which end just
+	// before From. If there was none, it is From.
+	After int64
+	// Change receives the fields that samples bring new values of. It may be nil.
+	Change func(pbfile.Change)
+}
+
+// Exact yields what Samples yields, for those who keep the samples for ever. It also refuses answers with samples of
+// other times, and answers from which nobody can tell where they end.
+func (a *Appliance) Exact(ctx context.Context, pv string, r Range) iter.Seq2[*sample.Run, error] {
+	return a.samples(ctx, checker{pv: pv, from: r.From, to: r.To, strict: true, after: r.After, change: r.Change})
+}
+
 // samples yields what a checker lets pass.
 func (a *Appliance) samples(ctx context.Context, c checker) iter.Seq2[*sample.Run, error] {
 	return a.checked(ctx, c, a.read)
@@ -53,6 +72,9 @@ func (a *Appliance) read(ctx context.Context, cancel context.CancelCauseFunc, c 
 		return err
 	}
 	defer resp.Body.Close()
+	if c.strict && !delimited(resp) {
+		return errEndless
+	}
 	if err := c.read(in); err != nil {
 		return err
 	}
@@ -60,6 +82,14 @@ func (a *Appliance) read(ctx context.Context, cancel context.CancelCauseFunc, c 
 		return err
 	}
 	return whole(resp, in)
+}
+
+// errEndless is the error of an answer that ends where the connection ends.
+var errEndless = errors.New("the answer has neither a length nor chunks, so that a part cannot be told from the whole; a proxy may be the reason")
+
+// delimited reports whether an answer that was cut can be recognized.
+func delimited(resp *http.Response) bool {
+	return resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.Uncompressed || resp.ProtoMajor > 1
 }
 
 // getData requests the samples of a range. The caller closes the body of the answer, and reads the bounded

@@ -26,8 +26,13 @@ type checker struct {
 	pv       string
 	from, to int64
 	// lead also yields the last sample before from, first.
-	lead  bool
-	yield func(*sample.Run) bool
+	lead bool
+	// strict refuses samples that are far from the range. after is the time of the latest sample that the server sent
+	// for earlier ranges: if a sample is later and before from, an earlier answer lacked it.
+	strict bool
+	after  int64
+	change func(pbfile.Change) // receives the fields that samples bring; may be nil
+	yield  func(*sample.Run) bool
 
 	before sample.Run   // the last sample before from, until it is yielded
 	run    sample.Run   // as read
@@ -37,12 +42,14 @@ type checker struct {
 	last   int64
 	begun  bool // there was a sample
 	done   bool // all samples that follow are after the range
+	leads  int  // number of samples before from
 	bad    error
 }
 
 // read reads an answer to its end, or to the end of the range.
 func (c *checker) read(in io.Reader) error {
 	r := pbfile.NewReader(in)
+	r.Change = c.change
 	r.Problem = func(p pbfile.Problem) {
 		if c.bad == nil {
 			c.bad = fmt.Errorf("the answer is damaged at byte %d: %w", p.Offset, p.Err)
@@ -112,7 +119,10 @@ func (c *checker) pass() error {
 		if c.begun && at < c.last {
 			return fmt.Errorf("the server sent samples out of order: %s after %s", instant(at), instant(c.last))
 		}
-		if at > c.to {
+		if err := c.near(at); err != nil {
+			return err
+		}
+		if at > c.to && !c.strict {
 			c.done = true
 			break
 		}
@@ -121,7 +131,7 @@ func (c *checker) pass() error {
 			return err
 		}
 		switch {
-		case known:
+		case known || at > c.to:
 		case at >= c.from:
 			c.out.AppendRange(&c.run, i, i+1)
 		case c.lead:
@@ -137,6 +147,33 @@ func (c *checker) pass() error {
 	}
 	if !c.yield(&c.out) {
 		return errStopped
+	}
+	return nil
+}
+
+const (
+	// maxLeads is how many samples a strict checker accepts before the range. An Appliance may send the last one of
+	// each of its stores.
+	maxLeads = 16
+	// maxAfter is how long after the range a strict checker accepts samples, in ns.
+	maxAfter = int64(time.Second)
+)
+
+// near refuses the times that a strict checker does not accept.
+func (c *checker) near(at int64) error {
+	switch {
+	case !c.strict || at >= c.from && at <= c.to:
+		return nil
+	case at > c.to:
+		if at-c.to > maxAfter {
+			return fmt.Errorf("the server sent a sample of another time, %s", instant(at))
+		}
+		return nil
+	case at > c.after:
+		return fmt.Errorf("the server sent a sample of %s, which its answer for that time lacked", instant(at))
+	}
+	if c.leads++; c.leads > maxLeads {
+		return fmt.Errorf("the server sent samples of another time, such as %s", instant(at))
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"varve.dev/varve/engine/migration"
 )
 
 // timeColumn says how the columns smpl_time and nanosecs of a table hold a time. smpl_time has full seconds,
@@ -32,8 +34,8 @@ func (k key) compare(o key) int {
 func (c *timeColumn) key(t time.Time, nanos int64) (key, error) {
 	if c.zone != nil {
 		var err error
-		if t, err = inZone(t, c.zone); err != nil {
-			return key{}, err
+		if t, err = migration.InZone(t, c.zone); err != nil {
+			return key{}, fmt.Errorf("smpl_time is %w", err)
 		}
 	}
 	if t.Year() < 1970 || t.Year() > 2261 {
@@ -70,21 +72,3 @@ func (c *timeColumn) at(k key) (int64, error) {
 	}
 	return at, nil
 }
-
-// inZone returns the time at which clocks in a zone show the date and the time of day that t has in UTC.
-func inZone(t time.Time, zone *time.Location) (time.Time, error) {
-	t = t.UTC()
-	out := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
-	if shown(out) != shown(t) {
-		return out, fmt.Errorf("smpl_time is %s, which clocks in %s have skipped", shown(t), zone)
-	}
-	// Clocks are set back by at most three hours. For example, Antarctica/Troll sets them back by two.
-	for _, by := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour, 3 * time.Hour} {
-		if shown(out.Add(by)) == shown(out) || shown(out.Add(-by)) == shown(out) {
-			return out, fmt.Errorf("smpl_time is %s, which clocks in %s have shown twice", shown(t), zone)
-		}
-	}
-	return out, nil
-}
-
-func shown(t time.Time) string { return t.Format("2006-01-02 15:04:05") }

@@ -1,0 +1,16 @@
+// Package csvfile imports samples from CSV and other text with a sample in each line, also compressed by gzip:
+//
+//	files ─▶ Open: header, PVs, where their rows are ─▶ Source
+//	                                                      │ for each PV
+//	        lines ─▶ cells ─▶ columns ─▶ time, value, alarm ─▶ samples by type ─▶ migration.Sink
+//	                                             └▶ marks
+//
+// A file has the rows of one PV, or a column with the names of the PVs. Rows need not be in order of time. A row that
+// cannot be read is named by its file and line, and the next one is read. Nothing is guessed: the form of the times and the
+// type of the values are given, and what does not have them is refused.
+//
+// The package splits lines itself, because encoding/csv bounds neither the length of a record nor that of a file that
+// lacks a closing quote.
+//
+// Memory holds the names of the PVs, and for each PV that is read a batch of its samples and a line.
+package csvfile
