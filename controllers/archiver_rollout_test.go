@@ -53,6 +53,9 @@ var _ = Describe("A change of the pods of an archive that works", func() {
 				if job.DeletionTimestamp != nil || job.Spec.Template.Spec.Containers[0].Image != image {
 					continue
 				}
+				if found = true; job.Status.CompletionTime != nil {
+					continue
+				}
 				now := metav1.Now()
 				job.Status.StartTime, job.Status.CompletionTime, job.Status.Succeeded = &now, &now, 1
 				job.Status.Conditions = []batchv1.JobCondition{
@@ -60,7 +63,6 @@ var _ = Describe("A change of the pods of an archive that works", func() {
 					{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now},
 				}
 				g.Expect(k8s.Status().Update(ctx, job)).To(Succeed())
-				found = true
 			}
 			g.Expect(found).To(BeTrue())
 		}).Should(Succeed())
@@ -111,7 +113,7 @@ var _ = Describe("A change of the pods of an archive that works", func() {
 
 	It("goes back while the schema Job of the new version fails", func(ctx SpecContext) {
 		edit(ctx, a, func() { a.Spec.Image = "varve:new" })
-		Eventually(progressing(ctx)).Should(HavePrefix("SchemaRuns: "))
+		Eventually(progressing(ctx)).Should(ContainSubstring("engines stay as they are"))
 		edit(ctx, a, func() { a.Spec.Image = "varve:old" })
 		finish(ctx, "varve:old")
 		Consistently(images(ctx), soon).Should(Equal([]string{"varve:old", "varve:old"}))

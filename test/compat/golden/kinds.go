@@ -115,8 +115,11 @@ var scalars = []scalar{
 // integers returns a type whose numbers begin at first.
 func integers(t sample.Type, bytes int, first, step int64) scalar {
 	at := func(i int) int64 { return first + int64(i)*step }
-	if bytes == 1 {
-		at = func(i int) int64 { return first + int64(i)%28*step } // in the range of the type
+	switch t { // long arrays exceed the range of these types
+	case sample.Int8:
+		at = func(i int) int64 { return int64(int8(first + int64(i)*step)) }
+	case sample.Uint8:
+		at = func(i int) int64 { return int64(uint8(first + int64(i)*step)) }
 	}
 	return scalar{t, bytes, func(i int) any { return at(i) }, func(i int) uint64 { return uint64(at(i)) }}
 }
