@@ -24,13 +24,6 @@ clean_up() {
 }
 trap clean_up EXIT
 
-git worktree add --quiet --detach "$work/checkout" "$commit"
-if [[ ! -d $work/checkout/hack/golden ]]; then
-  mkdir -p "$work/checkout/test/compat"
-  cp -r hack/golden "$work/checkout/hack/"
-  cp -r test/compat/golden "$work/checkout/test/compat/"
-fi
-(cd "$work/checkout" && go build -o "$work/golden" ./hack/golden)
 # free_ports prints a number of free ports.
 free_ports() {
   python3 - "$1" <<'END'
@@ -39,6 +32,14 @@ held = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
 print(*(s.getsockname()[1] for s in held))
 END
 }
+
+git worktree add --quiet --detach "$work/checkout" "$commit"
+if [[ ! -d $work/checkout/hack/golden ]]; then
+  mkdir -p "$work/checkout/test/compat"
+  cp -r hack/golden "$work/checkout/hack/"
+  cp -r test/compat/golden "$work/checkout/test/compat/"
+fi
+(cd "$work/checkout" && go build -o "$work/golden" ./hack/golden)
 read -r CASSANDRA_PORT CASSANDRA_STORAGE_PORT CASSANDRA_JMX_PORT < <(free_ports 3)
 export CASSANDRA_PORT CASSANDRA_STORAGE_PORT CASSANDRA_JMX_PORT
 hack/cassandra/cassandra.sh start 1

@@ -28,7 +28,8 @@ type value struct {
 // units are the units of all PVs.
 const units = "mA"
 
-// kinds returns the PVs of the archive: one for each type and each type of array, and some more.
+// kinds returns the PVs of the archive: one for each type and each type of array, and some more. The PVs
+// and their values never change, because the archives of releases have them.
 func kinds() []kind {
 	out := []kind{
 		{Steady, sample.Float64, func(i int) value { return float(math.Sin(float64(i)/20) * 100) }},
