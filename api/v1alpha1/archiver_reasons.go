@@ -36,6 +36,8 @@ const (
 	ReasonSchemaRuns = "SchemaRuns"
 	// ReasonShardsMoving: shards are moving to engines.
 	ReasonShardsMoving = "ShardsMoving"
+	// ReasonRolloutPaused: spec.paused is true.
+	ReasonRolloutPaused = "RolloutPaused"
 	// ReasonUpToDate: no change is in progress.
 	ReasonUpToDate = "UpToDate"
 )

@@ -96,6 +96,12 @@ type ArchiverSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.embedded) == has(oldSelf.embedded)",message="storage cannot be changed from cassandra to embedded or back: create another Archiver"
 	Storage StorageSpec `json:"storage,omitzero"`
 
+	// paused stops changes of pods. While it is true, the schema Job does not run again, no retrieval pod or
+	// engine gets a new version or new settings, and a replacement of pods that has begun stops. Numbers of
+	// replicas, shards and groups still change, and pods that end are started again.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
 	// image is the image of all pods. Default: the operator's own image.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

@@ -54,6 +54,7 @@ func newRoot() *cobra.Command {
   varve plan             print what new groups would change
   varve retention plan   predict the effect of a new retention
   varve store check      find damaged or inconsistent data
+  varve store finalize   complete an upgrade, so that it can no longer be taken back
   varve import config    make ArchiveGroups from the configuration of another archiver
   varve import data      import the samples of another archiver
   varve compare          compare the samples with those of another archive

@@ -91,7 +91,7 @@ func (o *schemaOptions) run(cmd *cobra.Command) error {
 	if err := o.createSchema(cmd.Context(), cfg, role, log); err != nil {
 		return o.explainSchema(err)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "keyspace %s has schema version %d\n", o.keyspace, schema.Version)
+	fmt.Fprintf(cmd.OutOrStdout(), "keyspace %s has the tables for format level %d\n", o.keyspace, store.LatestFormat)
 	if o.replicas > 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "it has %d complete replicas\n", o.replicas)
 	}

@@ -23,13 +23,16 @@ import (
 
 func newStore() *cobra.Command {
 	cmd := &cobra.Command{Use: "store", Short: "Maintain stored data"}
-	cmd.AddCommand(newStoreCheck())
+	cmd.AddCommand(newStoreCheck(), newStoreFinalize())
 	return cmd
 }
 
+// existingOptions select an archive that exists.
+type existingOptions struct{ storageOptions }
+
 // checkOptions are the flags of `varve store check`.
 type checkOptions struct {
-	storageOptions
+	existingOptions
 	pv     string
 	shards int
 	rate   byteSize
@@ -139,7 +142,7 @@ func (o *checkOptions) options(progress io.Writer) (check.Options, error) {
 }
 
 // openExisting opens an existing archive. It creates nothing.
-func (o *checkOptions) openExisting(ctx context.Context) (store.Store, error) {
+func (o *existingOptions) openExisting(ctx context.Context) (store.Store, error) {
 	log := slog.New(slog.DiscardHandler)
 	if o.locked() {
 		if found, err := filepath.Glob(filepath.Join(o.dir, "MANIFEST-*")); err != nil || len(found) == 0 {

@@ -7,15 +7,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"varve.dev/varve/controllers/render"
 )
 
 // prune deletes objects that are no longer wanted. It never deletes volumes.
-func prune(ctx context.Context, from client.Client, wanted []render.Object, live map[childKey]client.Object) error {
+func prune(ctx context.Context, from client.Client, now staged, live map[childKey]client.Object) error {
 	keep := map[childKey]bool{}
-	for _, o := range wanted {
+	for _, o := range now.wanted {
 		keep[keyOf(o)] = true
+	}
+	for _, k := range now.keep {
+		keep[k] = true
 	}
 	for key, o := range live {
 		if keep[key] || key.kind == kindVolumeClaim || o.GetDeletionTimestamp() != nil {

@@ -103,11 +103,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		Archiver: a, Image: r.Image, HasServiceMonitor: monitored, Datacenter: dc.Rendered(a, schemaJobs(live)...),
 		OperatorNamespace: r.Namespace, CassandraOperatorNamespace: r.CassandraNamespace,
 	})
-	refused, err := r.children.apply(ctx, r.Client, a, wanted, live)
+	now, err := stage(a, wanted, live)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := prune(ctx, r.Client, wanted, live); err != nil {
+	refused, err := r.children.apply(ctx, r.Client, a, now.wanted, live)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := prune(ctx, r.Client, now, live); err != nil {
 		return ctrl.Result{}, err
 	}
 
@@ -115,7 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	in.Refused, in.Datacenter = refused, dc
+	in.Refused, in.Datacenter, in.Step = refused, dc, now.step
 	r.metrics.observe(req.NamespacedName, &in)
 	next := archiverstatus.Compute(in)
 	if err := r.writeStatus(ctx, a, next); err != nil {

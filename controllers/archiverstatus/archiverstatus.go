@@ -43,6 +43,8 @@ type Input struct {
 	Mounts map[string]string
 	// Datacenter is the datacenter of storage.cassandra.managed. It is nil if there is none.
 	Datacenter *Datacenter
+	// Step is what pods wait for before they are replaced.
+	Step Step
 	// Refused names the objects that the API server rejected, with the reasons.
 	Refused string
 

@@ -30,6 +30,7 @@ var checks = []func(*Input) []problem{
 	enginesLost,
 	blindEngines,
 	storageProblem,
+	schemaProblem,
 	sealingLags,
 	damagedData,
 	noReports,

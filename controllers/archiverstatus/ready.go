@@ -50,6 +50,9 @@ func progressing(in *Input) metav1.Condition {
 	yes := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason, Message: message}
 	}
+	if c := waiting(in); c != nil {
+		return *c
+	}
 	switch {
 	case !render.Embedded(in.Archiver) && !complete(in.Schema):
 		return yes(v1alpha1.ReasonSchemaRuns, "tables are being created or checked")

@@ -239,6 +239,24 @@ func (p *Pending) Size(ctx context.Context) (r0 int64, err error) {
 	return st.Size(ctx)
 }
 
+// FormatLevel implements Store.
+func (p *Pending) FormatLevel(ctx context.Context) (r0 FormatLevel, err error) {
+	st, err := p.store()
+	if err != nil {
+		return r0, err
+	}
+	return st.FormatLevel(ctx)
+}
+
+// Finalize implements Store.
+func (p *Pending) Finalize(ctx context.Context) (r0 FormatLevel, err error) {
+	st, err := p.store()
+	if err != nil {
+		return r0, err
+	}
+	return st.Finalize(ctx)
+}
+
 // Expire implements Store.
 func (p *Pending) Expire(ctx context.Context, now int64) (err error) {
 	st, err := p.store()

@@ -52,6 +52,7 @@ type Store interface {
 	Directory
 	Marks
 	Guard
+	Format
 
 	// Expire deletes the blocks and rollups of all PVs that have expired at the time now, in
 	// ns since 1970. It does nothing in a store that deletes expired rows by itself.

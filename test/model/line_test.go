@@ -169,6 +169,14 @@ func (l *line) Tiers(ctx context.Context) ([]store.Tier, error) {
 	return fetch(ctx, l, func(ctx context.Context, st store.Store) ([]store.Tier, error) { return st.Tiers(ctx) })
 }
 
+func (l *line) FormatLevel(ctx context.Context) (store.FormatLevel, error) {
+	return fetch(ctx, l, func(ctx context.Context, st store.Store) (store.FormatLevel, error) { return st.FormatLevel(ctx) })
+}
+
+func (l *line) Finalize(ctx context.Context) (store.FormatLevel, error) {
+	return fetch(ctx, l, func(ctx context.Context, st store.Store) (store.FormatLevel, error) { return st.Finalize(ctx) })
+}
+
 func (l *line) JournalTTL(ctx context.Context) (time.Duration, error) {
 	return fetch(ctx, l, func(ctx context.Context, st store.Store) (time.Duration, error) { return st.JournalTTL(ctx) })
 }

@@ -23,8 +23,14 @@ var serving = regexp.MustCompile(`msg=serving url=(\S+)`)
 // Standalone starts `varve standalone` on a free port and waits until it accepts requests.
 func Standalone(t *testing.T, env []string, args ...string) *Archiver {
 	t.Helper()
+	return StandaloneOf(t, varve, env, args...)
+}
+
+// StandaloneOf is Standalone with the program in a file, such as that of an older release.
+func StandaloneOf(t *testing.T, file string, env []string, args ...string) *Archiver {
+	t.Helper()
 	args = append([]string{"standalone", "--listen", "127.0.0.1:0"}, args...)
-	a := &Archiver{Process: Launch(t, env, args...)}
+	a := &Archiver{Process: launch(t, file, Attributes(), env, args)}
 	Eventually(t, "varve accepts requests", func() bool {
 		select {
 		case <-a.Ended:

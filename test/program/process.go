@@ -34,7 +34,19 @@ func Launch(t *testing.T, env []string, args ...string) *Process {
 // LaunchWith runs the program like Launch, with the given process attributes.
 func LaunchWith(t *testing.T, attr *syscall.SysProcAttr, env []string, args ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, Cmd: exec.Command(varve, args...), Ended: make(chan struct{})}
+	return launch(t, varve, attr, env, args)
+}
+
+// LaunchOf is Launch with the program in a file, such as that of an older release.
+func LaunchOf(t *testing.T, file string, env []string, args ...string) *Process {
+	t.Helper()
+	return launch(t, file, Attributes(), env, args)
+}
+
+// launch runs the program in a file.
+func launch(t *testing.T, file string, attr *syscall.SysProcAttr, env, args []string) *Process {
+	t.Helper()
+	p := &Process{t: t, Cmd: exec.Command(file, args...), Ended: make(chan struct{})}
 	p.Cmd.Env = append(os.Environ(), env...)
 	p.Cmd.Stdout, p.Cmd.Stderr = &p.Out, &p.Log
 	p.Cmd.SysProcAttr = attr

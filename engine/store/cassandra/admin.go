@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
 var dropBlock = onTiers("DELETE FROM block_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
@@ -25,4 +26,14 @@ func (s *Store) JournalTTL(ctx context.Context) (time.Duration, error) {
 		return 0, fmt.Errorf("reading how long the journal is kept: %w", err)
 	}
 	return time.Duration(seconds) * time.Second, nil
+}
+
+// FormatLevel implements store.Store.
+func (s *Store) FormatLevel(ctx context.Context) (store.FormatLevel, error) {
+	return schema.ReadLevel(withOperation(ctx, "format"), s.session, s.cfg.Keyspace)
+}
+
+// Finalize implements store.Store.
+func (s *Store) Finalize(ctx context.Context) (store.FormatLevel, error) {
+	return schema.Finalize(withOperation(ctx, "format"), s.session, s.cfg)
 }

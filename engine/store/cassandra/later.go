@@ -34,8 +34,10 @@ func waiting(err error) string {
 	switch {
 	case errors.Is(err, schema.ErrNoSchema):
 		return "WaitingForSchema: the keyspace does not hold the schema"
-	case errors.Is(err, schema.ErrVersion):
-		return "WaitingForSchema: the keyspace holds the schema of another version"
+	case errors.Is(err, schema.ErrOld):
+		return "WaitingForSchema: the keyspace holds a schema from before release 0.1.0"
+	case errors.Is(err, store.ErrFormat):
+		return "WrongRelease: " + store.ErrFormat.Error() + "; its log says which release can"
 	case errors.Is(err, cql.ErrDatacenter):
 		return "WrongDatacenter: the cluster has no datacenter of the name given"
 	case errors.Is(err, cql.ErrCredentials):

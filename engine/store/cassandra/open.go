@@ -32,7 +32,7 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open connects to the cluster. Unless the cluster is unreachable, its error wraps
-// schema.ErrNoSchema, schema.ErrVersion, cql.ErrDatacenter, cql.ErrCredentials,
+// schema.ErrNoSchema, schema.ErrOld, store.ErrFormat, cql.ErrDatacenter, cql.ErrCredentials,
 // cql.ErrForbidden or cql.ErrTLS.
 func Open(ctx context.Context, config cql.Config) (*Store, error) {
 	cfg, err := config.Complete()
@@ -88,7 +88,7 @@ func check(ctx context.Context, c *cql.Config) (datacenter string, tiers uint32,
 	if datacenter, err = top.Choose(c.Datacenter); err != nil {
 		return "", 0, err
 	}
-	tiers, err = schema.Check(ctx, session, c.Keyspace)
+	tiers, err = schema.Check(ctx, session, c.Keyspace, c.Formats)
 	return datacenter, tiers, err
 }
 

@@ -98,14 +98,14 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			expect(t, err, test.is, test.says...)
 		})
 	}
-	t.Run("old version", func(t *testing.T) {
+	t.Run("unknown level", func(t *testing.T) {
 		err := session.Query("UPDATE " + good.Keyspace + ".schema_version SET version = 0 WHERE part = 'tables'").ExecContext(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = cassandrastore.Open(t.Context(), good)
-		expect(t, err, schema.ErrVersion, good.Keyspace, "version 0", "version 5")
-		expect(t, schema.Create(t.Context(), good), schema.ErrVersion)
+		expect(t, err, store.ErrFormat, good.Keyspace, "level 0", "level 5")
+		expect(t, schema.Create(t.Context(), good), store.ErrFormat)
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"varve.dev/varve/engine/store"
 )
 
 // OpenMemory opens an empty archive in memory. Close discards the archive. OpenMemory is for
@@ -30,9 +32,10 @@ func openMemory(fs vfs.FS) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening an archive in memory: %w", errors.Join(err, lock.Close()))
 	}
-	if err := checkVersion(db); err != nil {
+	formats := store.Formats{}.OrDefault()
+	if err := checkFormat(db, formats); err != nil {
 		return nil, fmt.Errorf("opening an archive in memory: %w", errors.Join(err, db.Close(), lock.Close()))
 	}
 	usage := func() (vfs.DiskUsage, error) { return fs.GetDiskUsage("") }
-	return &Store{db: db, lock: lock, metrics: newMetrics(nil, db), usage: usage}, nil
+	return &Store{db: db, lock: lock, metrics: newMetrics(nil, db), formats: formats, usage: usage}, nil
 }

@@ -1,7 +1,6 @@
 package pebble
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,12 +14,10 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Version is the version of keys and values that this package writes. Open upgrades archives
-// of earlier versions. From then on, programs that know only an earlier version refuse the
-// archive. In version 1, metadata has no properties. In version 2, there are no rollups, and
-// the only tier is forever. In version 3, blocks have no write time. In version 4, claims have
-// no terms. Open refuses any other version.
-const Version = 5
+// firstRelease is the format level that release 0.1.0 wrote. Open upgrades archives of lower levels, which
+// no release wrote. In level 1, metadata has no properties. In level 2, there are no rollups, and the only
+// tier is forever. In level 3, blocks have no write time. In level 4, claims have no terms.
+const firstRelease store.FormatLevel = 5
 
 // ErrInUse is returned by Open for a directory that another store has open.
 var ErrInUse = errors.New("the directory is in use by another store")
@@ -31,6 +28,9 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Log gets Pebble's messages. It may be nil, for no messages.
 	Log *slog.Logger
+	// Formats are the format levels at which the archive may be opened. The default is those of
+	// this program.
+	Formats store.Formats
 }
 
 // Store is a store.Store in a directory.
@@ -39,6 +39,7 @@ type Store struct {
 	dir     string
 	lock    *pebble.Lock
 	metrics *metrics
+	formats store.Formats
 	usage   func() (vfs.DiskUsage, error) // of the file system of the archive
 
 	claiming [64]sync.Mutex // by shard: held while a claim is compared and dropped
@@ -75,11 +76,12 @@ func open(dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	if err := checkVersion(db); err != nil {
+	formats := opts.Formats.OrDefault()
+	if err := checkFormat(db, formats); err != nil {
 		return nil, errors.Join(err, db.Close(), lock.Close())
 	}
 	usage := func() (vfs.DiskUsage, error) { return vfs.Default.GetDiskUsage(dir) }
-	return &Store{db: db, dir: dir, lock: lock, metrics: newMetrics(opts.Registerer, db), usage: usage}, nil
+	return &Store{db: db, dir: dir, lock: lock, metrics: newMetrics(opts.Registerer, db), formats: formats, usage: usage}, nil
 }
 
 // lockDirectory locks a directory. Operating systems report in different ways that another
@@ -117,46 +119,6 @@ func dbOptions(lock *pebble.Lock, log *slog.Logger) *pebble.Options {
 		// of the files, and the newest blocks.
 		CacheSize: 64 << 20,
 	}
-}
-
-// checkVersion refuses an archive of an unknown version, upgrades one of an earlier
-// version, and marks a new one.
-func checkVersion(db *pebble.DB) error {
-	key := []byte{tableSchema}
-	v, closer, err := db.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return markNew(db, key)
-	}
-	if err != nil {
-		return err
-	}
-	defer closer.Close()
-	if len(v) != 4 {
-		return fmt.Errorf("reading the version of the archive: %w", errCorrupt)
-	}
-	switch got := binary.BigEndian.Uint32(v); got {
-	case Version:
-		return nil
-	case 1, 2, 3, 4:
-		return db.Set(key, appendUint32(nil, Version), pebble.Sync)
-	default:
-		return fmt.Errorf("the archive has format version %d, and this program reads and writes version %d", got, Version)
-	}
-}
-
-func markNew(db *pebble.DB, key []byte) error {
-	it, err := db.NewIter(nil)
-	if err != nil {
-		return err
-	}
-	foreign := it.First()
-	if err := it.Close(); err != nil {
-		return err
-	}
-	if foreign {
-		return errors.New("the directory holds a Pebble store that is not an archive of Varve")
-	}
-	return db.Set(key, appendUint32(nil, Version), pebble.Sync)
 }
 
 // Close implements store.Store.

@@ -37,6 +37,10 @@ type Config struct {
 	// gets tables, and a later call can add tiers.
 	Tiers []store.Tier
 
+	// Formats are the format levels at which the archive may be opened. The default is those of
+	// this program.
+	Formats store.Formats
+
 	// Login returns the user name and password. It may be nil, for no login. It is called for
 	// each connection, because a password may change while a store is open.
 	Login func() (username, password string, err error)
@@ -91,6 +95,7 @@ func (c Config) Complete() (Config, error) {
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.InFlightBytes = cmp.Or(c.InFlightBytes, defaultInFlightBytes)
 	c.JournalTTL = cmp.Or(c.JournalTTL, defaultJournalTTL)
+	c.Formats = c.Formats.OrDefault()
 	if c.Now == nil {
 		c.Now = time.Now
 	}

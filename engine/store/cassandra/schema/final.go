@@ -3,12 +3,13 @@ package schema
 import (
 	"errors"
 
+	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // finals are the errors that only an administrator can resolve.
 var finals = []error{
-	ErrVersion, cql.ErrDatacenter, cql.ErrCredentials, cql.ErrForbidden, cql.ErrTLS, ErrCompatibility, ErrReplication, ErrRoles, errPartitioner,
+	store.ErrFormat, cql.ErrDatacenter, cql.ErrCredentials, cql.ErrForbidden, cql.ErrTLS, ErrCompatibility, ErrReplication, ErrRoles, errPartitioner,
 }
 
 // IsFinal reports whether an error of Create, Replicate or GrantRole lasts until an

@@ -9,6 +9,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
@@ -23,8 +24,7 @@ func complete(c cql.Config) (target, error) {
 // schemaTimeout is the time-out of one statement. All nodes must agree on a change.
 const schemaTimeout = time.Minute
 
-// Create creates the keyspace and the tables that do not exist, and upgrades the tables of an
-// earlier version. It returns when all nodes that answer have the tables. Several processes
+// Create creates the keyspace, tables and columns that do not exist. It returns when all nodes that answer have the tables. Several processes
 // may call it at the same time. Only Create creates tables.
 func Create(ctx context.Context, config cql.Config) error {
 	cfg, err := complete(config)
@@ -38,25 +38,22 @@ func Create(ctx context.Context, config cql.Config) error {
 		return err
 	}
 	defer cql.Close(session, cfg.Log)
-	version, err := readVersion(ctx, session, cfg.Keyspace)
-	switch {
-	case err == nil && (version < 1 || version > Version):
-		return versionError(cfg.Keyspace, version)
-	case err != nil && !errors.Is(err, ErrNoSchema):
+	level, err := cfg.levelToUpgrade(ctx, session)
+	if err != nil {
 		return err
 	}
 	top, err := cql.ReadTopology(ctx, session)
 	if err != nil {
 		return err
 	}
-	statements, err := cfg.statements(ctx, session, version)
+	statements, err := cfg.statements(ctx, session, level)
 	if err != nil {
 		return err
 	}
 	if err := cfg.change(ctx, session, &top, statements); err != nil {
 		return err
 	}
-	return cfg.noteVersion(ctx, session)
+	return cfg.noteLevels(ctx, session, level)
 }
 
 // change creates the keyspace if it does not exist and runs statements in it. It returns when
@@ -77,13 +74,39 @@ func (c *target) change(ctx context.Context, session *gocql.Session, top *cql.To
 	return c.noteReplicas(ctx, session, top)
 }
 
-// noteVersion writes the version. Create calls it last, so a schema with a version is
-// complete.
-func (c *target) noteVersion(ctx context.Context, session *gocql.Session) error {
-	err := session.Query("INSERT INTO "+c.Keyspace+".schema_version (part, version) VALUES ('tables', ?)", Version).
-		Consistency(gocql.Quorum).ExecContext(ctx)
+// levelToUpgrade returns the format level of the archive, which is 0 if there is none, or an error if
+// Create must not change it.
+func (c *target) levelToUpgrade(ctx context.Context, session *gocql.Session) (store.FormatLevel, error) {
+	level, err := ReadLevel(ctx, session, c.Keyspace)
+	if errors.Is(err, ErrNoSchema) {
+		return 0, nil
+	}
+	if err == nil {
+		if err = checkLevel(c.Keyspace, level, c.Formats); errors.Is(err, ErrOld) {
+			err = nil
+		}
+	}
+	return level, err
+}
+
+// noteLevels writes the format level of an archive that is new, or older than the first release, and the
+// level up to which the keyspace has tables and columns. Create calls it last, so a schema with a level is
+// complete. Create does not raise the level of other archives, so that the previous release can use them.
+func (c *target) noteLevels(ctx context.Context, session *gocql.Session, level store.FormatLevel) error {
+	n, err := c.readNotes(ctx, session)
 	if err != nil {
-		return fmt.Errorf("writing the schema version: %w", err)
+		return err
+	}
+	if store.FormatLevel(n.values[expandedNote]) < c.Formats.Latest {
+		if err := n.put(ctx, expandedNote, int(c.Formats.Latest)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case level == 0:
+		return n.put(ctx, levelNote, int(c.Formats.Latest))
+	case level < firstRelease:
+		return n.put(ctx, levelNote, int(firstRelease))
 	}
 	return nil
 }
@@ -109,9 +132,10 @@ func (c *target) makeKeyspace(ctx context.Context, session *gocql.Session, top *
 	return true, nil
 }
 
-// statements returns the DDL statements, in order, that upgrade a schema of the given version.
-// Version 0 means that there is no schema.
-func (c *target) statements(ctx context.Context, session *gocql.Session, version int) (out []string, err error) {
+// statements returns the DDL statements, in order, that add what a schema of the given format level
+// may lack. Level 0 means that there is no schema. The statements only add tables and columns, so that the
+// previous release can go on using the archive.
+func (c *target) statements(ctx context.Context, session *gocql.Session, level store.FormatLevel) (out []string, err error) {
 	ttl, err := c.journalTTL(ctx, session)
 	if err != nil {
 		return nil, err
@@ -121,7 +145,7 @@ func (c *target) statements(ctx context.Context, session *gocql.Session, version
 		return nil, err
 	}
 	wanted := append(slices.Clone(tables), journalTables(ttl)...)
-	tiers := c.tiersFor(version)
+	tiers := c.tiersFor(level)
 	if err := c.checkExpiry(ctx, session, tiers); err != nil {
 		return nil, err
 	}
@@ -135,7 +159,7 @@ func (c *target) statements(ctx context.Context, session *gocql.Session, version
 	}
 	for _, m := range migrations {
 		for _, change := range m.changes {
-			if 0 < version && version < m.to {
+			if 0 < level && level < m.to {
 				out = append(out, fmt.Sprintf("ALTER TABLE %s.%s", c.Keyspace, change))
 			}
 		}

@@ -151,9 +151,10 @@ AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_un
 		int(grace.Seconds()), window)
 }
 
-// migration has the changes that upgrade tables to a version.
+// migration has the changes that tables need for a format level. They only add columns: expand, use,
+// contract. A column is dropped only by a release whose oldest level does not use it.
 type migration struct {
-	to      int
+	to      store.FormatLevel
 	changes []string
 }
 

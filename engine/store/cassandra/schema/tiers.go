@@ -16,11 +16,11 @@ import (
 // ErrCompatibility means that the servers refuse rows that expire as late as those of a tier.
 var ErrCompatibility = errors.New("cassandra refuses rows that expire after 2038-01-19")
 
-// tiersFor returns the tiers for which Create creates tables, given the version of the schema.
-// Version 0 means that there is no schema yet.
-func (c *target) tiersFor(version int) []store.Tier {
+// tiersFor returns the tiers for which Create creates tables, given the format level of the
+// archive. Level 0 means that there is no schema yet.
+func (c *target) tiersFor(level store.FormatLevel) []store.Tier {
 	tiers := append([]store.Tier{store.Forever}, c.Tiers...)
-	if len(c.Tiers) == 0 && version < tierVersion {
+	if len(c.Tiers) == 0 && level < tierLevel {
 		for r := range store.Tier(store.NumTiers) {
 			tiers = append(tiers, r)
 		}

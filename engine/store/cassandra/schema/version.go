@@ -7,6 +7,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
@@ -14,24 +15,37 @@ var (
 	// ErrNoSchema means that the keyspace contains no tables of an archive: Create was never
 	// called, or was called for another keyspace.
 	ErrNoSchema = errors.New("the archive's schema does not exist")
-	// ErrVersion means that another version of Varve created the tables.
-	ErrVersion = errors.New("the archive's schema has another version")
+	// ErrOld means that a version of Varve from before release 0.1.0 created the tables. Create
+	// upgrades them.
+	ErrOld = errors.New("the archive's schema is older than release 0.1.0")
+	// ErrNotExpanded means that the keyspace lacks tables or columns that a format level needs.
+	ErrNotExpanded = errors.New("the archive's schema lacks tables or columns")
 )
 
-// Version is the version of the tables that this package creates. Version 1 had no blobs in
-// parts and no properties in metadata. Version 2 had only the tier forever and no rollups.
-// Version 3 had no cutoff. Version 4 had no terms of sealers.
-const Version = 5
+// firstRelease is the format level that release 0.1.0 wrote. Create upgrades schemas of lower levels,
+// which no release wrote. Level 1 had no blobs in parts and no properties in metadata. Level 2 had only
+// the tier forever and no rollups. Level 3 had no cutoff. Level 4 had no terms of sealers.
+const firstRelease store.FormatLevel = 5
 
-// tierVersion is the first version with tiers.
-const tierVersion = 3
+// tierLevel is the first level with tiers.
+const tierLevel store.FormatLevel = 3
+
+// Names of the rows of schema_version with levels. Release 0.1.0 reads only the first one, and refuses
+// any number in it but 5.
+const (
+	// levelNote is the format level of the archive: which rows it may contain.
+	levelNote = "tables"
+	// expandedNote is the level up to which the keyspace has tables and columns. It is missing in
+	// keyspaces that only release 0.1.0 has used, and then means the format level.
+	expandedNote = "expanded"
+)
 
 // Check returns the tiers that have tables, as bits: bit r stands for tier r. It returns
-// ErrNoSchema or ErrVersion unless the keyspace has the tables of this version.
-func Check(ctx context.Context, session *gocql.Session, keyspace string) (tiers uint32, err error) {
-	version, err := readVersion(ctx, session, keyspace)
-	if err == nil && version != Version {
-		err = versionError(keyspace, version)
+// ErrNoSchema, ErrOld or store.ErrFormat unless a program with these format levels can use the keyspace.
+func Check(ctx context.Context, session *gocql.Session, keyspace string, formats store.Formats) (tiers uint32, err error) {
+	level, err := ReadLevel(ctx, session, keyspace)
+	if err == nil {
+		err = checkLevel(keyspace, level, formats)
 	}
 	if err != nil {
 		return 0, err
@@ -39,9 +53,20 @@ func Check(ctx context.Context, session *gocql.Session, keyspace string) (tiers 
 	return Tiers(ctx, session, keyspace)
 }
 
-// readVersion returns the version of the schema, or ErrNoSchema.
-func readVersion(ctx context.Context, session *gocql.Session, keyspace string) (version int, err error) {
+func checkLevel(keyspace string, level store.FormatLevel, formats store.Formats) error {
+	if 0 < level && level < firstRelease {
+		return fmt.Errorf("%w: keyspace %s has version %d; upgrade it with `varve schema`", ErrOld, keyspace, level)
+	}
+	if err := formats.Check(level); err != nil {
+		return fmt.Errorf("keyspace %s: %w", keyspace, err)
+	}
+	return nil
+}
+
+// ReadLevel returns the format level of an archive, or ErrNoSchema.
+func ReadLevel(ctx context.Context, session *gocql.Session, keyspace string) (level store.FormatLevel, err error) {
 	var name string
+	var version int
 	err = session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'schema_version'",
 		keyspace).ScanContext(ctx, &name)
 	if err == nil {
@@ -55,9 +80,9 @@ func readVersion(ctx context.Context, session *gocql.Session, keyspace string) (
 	case errors.Is(err, gocql.ErrNotFound), beingMade(err):
 		return 0, fmt.Errorf("%w in keyspace %s: create it with `varve schema`", ErrNoSchema, keyspace)
 	case err != nil:
-		return 0, fmt.Errorf("reading the schema version of keyspace %s: %w", keyspace, cql.Permitted(err))
+		return 0, fmt.Errorf("reading the format level of keyspace %s: %w", keyspace, cql.Permitted(err))
 	}
-	return version, nil
+	return store.FormatLevel(version), nil
 }
 
 // beingMade reports whether a table could not be read because it is being created, so that the
@@ -67,6 +92,26 @@ func beingMade(err error) bool {
 	return errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid
 }
 
-func versionError(keyspace string, version int) error {
-	return fmt.Errorf("%w: keyspace %s has version %d, this program uses version %d", ErrVersion, keyspace, version, Version)
+// Finalize raises the format level of an archive to the latest one of this program, and returns it.
+// Before, Create of this program must have made the tables and columns of that level.
+func Finalize(ctx context.Context, session *gocql.Session, config cql.Config) (store.FormatLevel, error) {
+	c, err := complete(config)
+	if err != nil {
+		return 0, err
+	}
+	n, err := c.readNotes(ctx, session)
+	if err != nil {
+		return 0, err
+	}
+	level, latest := store.FormatLevel(n.values[levelNote]), c.Formats.Latest
+	if err := checkLevel(c.Keyspace, level, c.Formats); err != nil || level == latest {
+		return level, err
+	}
+	if expanded := store.FormatLevel(n.values[expandedNote]); expanded < latest {
+		return level, fmt.Errorf("%w of format level %d in keyspace %s: run `varve schema` of this release first", ErrNotExpanded, latest, c.Keyspace)
+	}
+	if err := n.put(ctx, levelNote, int(latest)); err != nil {
+		return level, err
+	}
+	return latest, nil
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"varve.dev/varve/engine/store"
+)
+
+// finalizeOptions are the flags of `varve store finalize`.
+type finalizeOptions struct {
+	existingOptions
+	dryRun bool
+}
+
+func newStoreFinalize() *cobra.Command {
+	var o finalizeOptions
+	cmd := &cobra.Command{
+		Use:   "finalize",
+		Short: "Complete an upgrade, so that it can no longer be taken back",
+		Long: `Raises the format level of an archive to the latest level that this program knows.
+Until then, a new release stores only what the release before it can read, so you can go
+back. Afterwards, programs that do not know the level refuse to start with this archive.
+
+Finalize once every program that uses the archive is of the new release, and works. Stop
+the archiver before you finalize an archive in a directory. An archive in Cassandra stays
+in use; run varve schema of the new release first.
+
+--dry-run prints the format level and changes nothing.`,
+		Example: `  varve store finalize --data /var/lib/varve --dry-run
+  varve store finalize --data /var/lib/varve
+  varve store finalize --cassandra cass-1,cass-2 --cassandra-credentials /etc/varve/admin`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	o.add(cmd.Flags())
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the format level, and change nothing")
+	return cmd
+}
+
+func (o *finalizeOptions) run(ctx context.Context, out io.Writer) error {
+	if err := o.storageOptions.check(); err != nil {
+		return err
+	}
+	st, err := o.openExisting(ctx)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	level, err := st.FormatLevel(ctx)
+	if err != nil {
+		return err
+	}
+	known := store.Formats{}.OrDefault()
+	switch {
+	case level == known.Latest:
+		fmt.Fprintf(out, "the archive has format level %d, the latest that this program knows: there is nothing to finalize\n", level)
+		return nil
+	case o.dryRun:
+		fmt.Fprintf(out, "the archive has format level %d; finalizing raises it to %d\n", level, known.Latest)
+		return nil
+	}
+	raised, err := st.Finalize(ctx)
+	if err != nil {
+		return fmt.Errorf("finalizing the archive in %s: %w", o.where(), err)
+	}
+	fmt.Fprintf(out, "the archive had format level %d, and now has %d: releases that do not know this level refuse it\n", level, raised)
+	return nil
+}
