@@ -21,7 +21,8 @@ var (
 // Version is the version of the tables that this package creates. Version 1 had no blobs in
 // parts and no properties in metadata. Version 2 had only the tier forever and no rollups.
 // Version 3 had no cutoff. Version 4 had no terms of sealers.
-const Version = 5
+// Version 5 had no deleted ranges in the directory.
+const Version = 6
 
 // tierVersion is the first version with tiers.
 const tierVersion = 3
