@@ -28,7 +28,8 @@ const (
 	Unsupported
 	// Malformed means that the bytes do not decode.
 	Malformed
-	// Expired means that the sample was older than its retention when it was sealed.
+	// Expired means that the sample was older than its retention when it was sealed, or that a user has deleted the
+	// samples of its time.
 	Expired
 	// Damaged means that the bytes in which the sample is stored cannot be read any more.
 	Damaged
@@ -88,14 +89,18 @@ const (
 	// Stopped means that the archiver stopped in an orderly way at Time. After the next start,
 	// Connected, Paused, Searching, Refused or AccessDenied follows.
 	Stopped
+	// SamplesDeleted means that a user has deleted the samples from Time to End. Text is the group, the reason, and
+	// when that happened.
+	SamplesDeleted
 
-	lastKind = Stopped
+	lastKind = SamplesDeleted
 )
 
 var markNames = [...]string{
 	Connected: "connected", Disconnected: "disconnected", Paused: "paused", Resumed: "resumed",
 	Lost: "lost", TypeChanged: "type_changed", Died: "died",
 	Searching: "searching", Refused: "refused", AccessDenied: "access_denied", Removed: "removed", Stopped: "stopped",
+	SamplesDeleted: "deleted",
 }
 
 // String returns the name used in APIs.
@@ -111,7 +116,7 @@ func (k MarkKind) Valid() bool { return k >= Connected && k <= lastKind }
 
 // IsState reports whether the kind says if updates of a channel arrive from the time of the
 // mark on. The other kinds say what happened at or until a time.
-func (k MarkKind) IsState() bool { return k.Valid() && k != Lost && k != TypeChanged }
+func (k MarkKind) IsState() bool { return k.Valid() && k != Lost && k != TypeChanged && k != SamplesDeleted }
 
 // Delivers reports whether updates of a channel arrive from the time of the mark on.
 func (k MarkKind) Delivers() bool { return k == Connected }
