@@ -43,6 +43,8 @@ type Erased struct {
 	// Hidden is the number of PVs whose samples no reader sees any longer, and Removed of those whose samples are
 	// also removed from blocks and rollups. Unknown is the number of PVs that the archive does not know.
 	Hidden, Removed, Unknown int
+	// New is the number of PVs whose samples this call has hidden.
+	New int
 }
 
 // Erase deletes the samples of PVs in a range of time. When it returns, no reader sees these samples any longer,
@@ -66,6 +68,9 @@ func (e *Engine) Erase(ctx context.Context, d Deletion) (out Erased, err error) 
 			continue
 		}
 		out.Hidden++
+		if !slices.ContainsFunc(c.Deleted, d.is) {
+			out.New++
+		}
 		if c.IsDone(store.Deleted{From: d.From, To: d.To}) {
 			out.Removed++
 			e.erasures.end(erasure{pv, d.From, d.To})
@@ -104,10 +109,8 @@ func (e *Engine) hide(ctx context.Context, pv string, d *Deletion) (c store.Chan
 			return c, false, nil
 		}
 	}
-	for _, was := range c.Deleted {
-		if was.From == d.From && was.To == d.To {
-			return c, true, nil
-		}
+	if slices.ContainsFunc(c.Deleted, d.is) {
+		return c, true, nil
 	}
 	if len(c.Deleted) >= maxDeleted {
 		return c, true, ErrTooManyRanges
@@ -119,6 +122,9 @@ func (e *Engine) hide(ctx context.Context, pv string, d *Deletion) (c store.Chan
 	}
 	return c, true, e.opts.Store.AddChannel(ctx, store.Channel{PV: pv, Deleted: []store.Deleted{{From: d.From, To: d.To}}})
 }
+
+// is reports whether a range in the directory is that of the deletion.
+func (d *Deletion) is(was store.Deleted) bool { return was.From == d.From && was.To == d.To }
 
 // deleter returns the writer of the marks of a deletion. It depends on the range only, so a deletion that is repeated
 // makes no second mark.
