@@ -104,7 +104,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = cassandrastore.Open(t.Context(), good)
-		expect(t, err, schema.ErrVersion, good.Keyspace, "version 0", "version 5")
+		expect(t, err, schema.ErrVersion, good.Keyspace, "version 0", "version 6")
 		expect(t, schema.Create(t.Context(), good), schema.ErrVersion)
 	})
 }
