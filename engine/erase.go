@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/seal"
 	"varve.dev/varve/engine/store"
 )
@@ -115,12 +116,23 @@ func (e *Engine) hide(ctx context.Context, pv string, d *Deletion) (c store.Chan
 	if len(c.Deleted) >= maxDeleted {
 		return c, true, ErrTooManyRanges
 	}
-	now := time.Unix(0, e.clock.Now().Now).UTC().Format(time.RFC3339)
-	m := sample.Mark{Time: d.From, End: d.To, Kind: sample.SamplesDeleted, Text: d.Group + ": " + d.Reason + " (deleted at " + now + ")"}
+	m := d.mark(e.clock.Now().Now)
 	if err := e.opts.Store.PutMarks(ctx, store.PVMark{PV: pv, Writer: deleter(d), Mark: m}); err != nil {
 		return c, true, err
 	}
 	return c, true, e.opts.Store.AddChannel(ctx, store.Channel{PV: pv, Deleted: []store.Deleted{{From: d.From, To: d.To}}})
+}
+
+// mark returns the mark of a deletion that is carried out now. A range without a beginning is marked at its end, because
+// nobody reads marks from before 1900.
+func (d *Deletion) mark(now int64) sample.Mark {
+	m := sample.Mark{Time: d.From, End: d.To, Kind: sample.SamplesDeleted}
+	what := "deleted at "
+	if d.From < scan.Earliest {
+		m.Time, m.End, what = d.To, 0, "all earlier samples deleted at "
+	}
+	m.Text = fmt.Sprintf("%s: %s (%s%s)", d.Group, d.Reason, what, time.Unix(0, now).UTC().Format(time.RFC3339))
+	return m
 }
 
 // is reports whether a range in the directory is that of the deletion.

@@ -284,6 +284,16 @@ func TestAMarkSaysWhoDeleted(t *testing.T) {
 		if len(marks) != 1 || marks[0] != want {
 			t.Errorf("marks %q, want %q", marks, want)
 		}
+		x.erase(time.Unix(0, math.MinInt64), begun.Add(6*time.Minute))
+		for m, err := range x.st.Marks(t.Context(), "A", begun.UnixNano()+1, math.MaxInt64) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Kind == sample.SamplesDeleted && !strings.Contains(m.Text, "all earlier samples deleted") {
+				t.Errorf("mark %+v", m)
+			}
+		}
+		x.check("all earlier ones")
 		if _, err := x.Erase(t.Context(), Deletion{PVs: []string{"A"}, To: time.Now().Add(time.Minute).UnixNano()}); !errors.Is(err, ErrNotPast) {
 			t.Errorf("a deletion that ends in the future: %v", err)
 		}
@@ -291,7 +301,7 @@ func TestAMarkSaysWhoDeleted(t *testing.T) {
 }
 
 // TestErasureAtAnyTime sends, deletes, restarts and waits at random. Readers must always see what they must.
-func TestErasureAtAnyTime(t *testing.T) { eraseAtRandom(t, 2, 25) }
+func TestErasureAtAnyTime(t *testing.T) { eraseAtRandom(t, 3, 25) }
 
 // TestLong_ErasureAtAnyTime is the same for longer.
 func TestLong_ErasureAtAnyTime(t *testing.T) { eraseAtRandom(t, 12, 60) }
@@ -299,7 +309,16 @@ func TestLong_ErasureAtAnyTime(t *testing.T) { eraseAtRandom(t, 12, 60) }
 func eraseAtRandom(t *testing.T, seeds, steps int) {
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			inErased(t, tiled, func(x *erased) {
+			steps := steps
+			keep := tiled // buckets of a year
+			switch seed % 3 {
+			case 1:
+				keep.Raw = store.Keep30d // of a day
+			case 2:
+				keep.Raw = store.Keep7d // of an hour
+				steps = min(steps, 25)  // so that nothing expires
+			}
+			inErased(t, keep, func(x *erased) {
 				rng := rand.New(rand.NewPCG(seed, 7))
 				begun := time.Now()
 				ago := func() time.Time { return begun.Add(time.Duration(rng.Int64N(int64(time.Since(begun)) + 1))) }
@@ -329,7 +348,7 @@ func eraseAtRandom(t *testing.T, seeds, steps int) {
 					case k < 8:
 						step = "restarts"
 						x.end()
-						x.begin(tiled)
+						x.begin(keep)
 						testclock.Advance(time.Minute)
 					default:
 						testclock.Advance(time.Duration(rng.IntN(150)) * time.Minute)
@@ -337,6 +356,18 @@ func eraseAtRandom(t *testing.T, seeds, steps int) {
 					if len(x.sent) > 0 {
 						x.check(fmt.Sprintf("step %d: %s, after %v", n, step, time.Since(begun)))
 					}
+				}
+				for range 8 { // deletions that a restart interrupted begin again
+					for _, d := range x.deleted {
+						if _, err := x.Erase(t.Context(), Deletion{PVs: []string{"A"}, From: d.From, To: d.To}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					testclock.Advance(time.Hour)
+				}
+				x.check("in the end")
+				if samples, bins := x.stored(); samples+bins > 0 {
+					t.Errorf("%d deleted samples are still in blocks, and %d bins have some", samples, bins)
 				}
 			})
 		})

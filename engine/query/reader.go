@@ -187,7 +187,7 @@ type plan struct {
 	// since is the time from which on unsealed samples are gathered, with the last one before.
 	since         int64
 	deleted       store.Channel // the directory entry with the ranges that users have deleted
-	completeUntil int64 // see Samples
+	completeUntil int64         // see Samples
 }
 
 // leaveOut makes the read leave out damaged blocks and note their samples, unless to is nil.

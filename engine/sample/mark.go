@@ -116,7 +116,9 @@ func (k MarkKind) Valid() bool { return k >= Connected && k <= lastKind }
 
 // IsState reports whether the kind says if updates of a channel arrive from the time of the
 // mark on. The other kinds say what happened at or until a time.
-func (k MarkKind) IsState() bool { return k.Valid() && k != Lost && k != TypeChanged && k != SamplesDeleted }
+func (k MarkKind) IsState() bool {
+	return k.Valid() && k != Lost && k != TypeChanged && k != SamplesDeleted
+}
 
 // Delivers reports whether updates of a channel arrive from the time of the mark on.
 func (k MarkKind) Delivers() bool { return k == Connected }

@@ -3,7 +3,6 @@ package seal
 import (
 	"context"
 	"fmt"
-
 )
 
 // Erase removes the samples of ranges that users have deleted from the tiles of PVs, and begins to remove them from
@@ -49,4 +48,3 @@ func (s *series) dropDeleted(p *part) (deleted int) {
 	p.run = s.entry.Mask().Keep(p.run)
 	return n - p.run.Len()
 }
-

@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -38,8 +39,12 @@ type erasureState struct {
 
 func (s *erasureState) isDone() bool { return s.err == nil && s.Removed == s.Hidden }
 
-// eraseEvery is the time between two looks at deletions that are not done.
-const eraseEvery = time.Minute
+const (
+	// eraseEvery is the time between two looks at deletions that are not done.
+	eraseEvery = time.Minute
+	// startEvery is the time between two tries while the engine does not seal yet, because it has just started.
+	startEvery = time.Second
+)
 
 func newEraser(d *Driver) *eraser {
 	return &eraser{erase: d.Erase, audit: d.Audit, log: d.Log, every: eraseEvery, wake: make(chan struct{}, 1), states: map[string]erasureState{}}
@@ -71,15 +76,20 @@ func (e *eraser) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		e.pass(ctx)
+		if e.pass(ctx) {
+			tick.Reset(e.every)
+		} else {
+			tick.Reset(startEvery)
+		}
 	}
 }
 
-// pass carries out the orders that are not done, and forgets the states of others.
-func (e *eraser) pass(ctx context.Context) {
+// pass carries out the orders that are not done, and forgets the states of others. It reports whether the engine seals.
+func (e *eraser) pass(ctx context.Context) (seals bool) {
 	e.mu.Lock()
 	orders, was := e.orders, e.states
 	e.mu.Unlock()
+	seals = true
 	states := make(map[string]erasureState, len(orders))
 	for i := range orders {
 		o, key := &orders[i], orderKey(&orders[i])
@@ -88,13 +98,15 @@ func (e *eraser) pass(ctx context.Context) {
 			s = e.carryOut(ctx, o, s)
 		}
 		if ctx.Err() != nil {
-			return
+			return seals
 		}
+		seals = seals && !errors.Is(s.err, engine.ErrNotSealing)
 		states[key] = s
 	}
 	e.mu.Lock()
 	e.states = states
 	e.mu.Unlock()
+	return seals
 }
 
 // carryOut carries out an order, and reports what is new.
@@ -103,6 +115,7 @@ func (e *eraser) carryOut(ctx context.Context, o *compile.Erasure, was erasureSt
 	switch {
 	case ctx.Err() != nil:
 		return s
+	case errors.Is(s.err, engine.ErrNotSealing): // it starts
 	case s.err != nil:
 		e.log.Error("deleting samples failed; it is tried again", "group", o.Group, "deletion", o.Index, "err", s.err)
 	case s.isDone() && !was.isDone():
