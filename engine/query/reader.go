@@ -214,13 +214,13 @@ func (p *plan) collectUnsealed(ctx context.Context, recent Recent, shards int) e
 			p.Prepare(p.starts)
 			return nil
 		}
-		p.since = p.Deleted[0].From - 1
+		p.since = max(p.Deleted[0].From, Earliest) - 1
 	}
 }
 
 // hidesBefore reports whether an unsealed sample at or before the time since is deleted.
 func (p *plan) hidesBefore() bool {
-	return len(p.Deleted) > 0 && slices.ContainsFunc(p.Unsealed, func(r *sample.Run) bool {
+	return len(p.Deleted) > 0 && max(p.Deleted[0].From, Earliest) <= p.since && slices.ContainsFunc(p.Unsealed, func(r *sample.Run) bool {
 		return slices.ContainsFunc(r.Times, func(t int64) bool { return t <= p.since && p.Deleted.Hides(t) })
 	})
 }

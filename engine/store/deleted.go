@@ -44,7 +44,7 @@ func maskOf(ranges []Deleted) (m Mask) {
 		if d.From > d.To {
 			continue
 		}
-		if n := len(m); n > 0 && d.From-1 <= m[n-1].To {
+		if n := len(m); n > 0 && (d.From <= m[n-1].To || d.From-1 == m[n-1].To) {
 			m[n-1].To = max(m[n-1].To, d.To)
 		} else {
 			m = append(m, Deleted{From: d.From, To: d.To})

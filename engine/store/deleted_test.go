@@ -41,6 +41,10 @@ func TestMask(t *testing.T) {
 	if kept.Len() != 100-5-21-10 || m.Keep(kept) != kept || r.Len() != 100 {
 		t.Errorf("%d samples are kept, and the run has %d", kept.Len(), r.Len())
 	}
+	whole := Channel{Deleted: []Deleted{{From: math.MinInt64, To: 10}, {From: math.MinInt64, To: 20}, {From: math.MinInt64, To: 20, Done: true}, {From: 15, To: math.MaxInt64}, {From: 16, To: math.MaxInt64}}}
+	if m := whole.Mask(); !slices.Equal(m, Mask{{From: math.MinInt64, To: math.MaxInt64}}) {
+		t.Errorf("without ends: %v", m)
+	}
 	if open := c.OpenMask(); !slices.Equal(open, Mask{{From: 10, To: 14}, {From: 20, To: 30}, {From: 90, To: math.MaxInt64}}) {
 		t.Errorf("not done: %v", open)
 	}

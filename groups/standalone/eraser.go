@@ -42,7 +42,8 @@ func (s *erasureState) isDone() bool { return s.err == nil && s.Removed == s.Hid
 const (
 	// eraseEvery is the time between two looks at deletions that are not done.
 	eraseEvery = time.Minute
-	// startEvery is the time between two tries while the engine does not seal yet, because it has just started.
+	// startEvery is the time before the second try if the engine does not seal yet, because it has just started. It
+	// doubles with each try.
 	startEvery = time.Second
 )
 
@@ -69,6 +70,7 @@ func (e *eraser) order(all []compile.Erasure) {
 func (e *eraser) run(ctx context.Context) {
 	tick := time.NewTicker(e.every)
 	defer tick.Stop()
+	next := startEvery
 	for {
 		select {
 		case <-e.wake:
@@ -77,10 +79,10 @@ func (e *eraser) run(ctx context.Context) {
 			return
 		}
 		if e.pass(ctx) {
-			tick.Reset(e.every)
-		} else {
-			tick.Reset(startEvery)
+			next = e.every
 		}
+		tick.Reset(next)
+		next = min(2*next, e.every)
 	}
 }
 
