@@ -134,6 +134,12 @@ type ArchiveGroupSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Pauses []PlannedPause `json:"pauses,omitempty"`
 
+	// deletions delete stored samples of PVs in a range of time, for good. Remove an entry once it is done.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Deletions []SampleDeletion `json:"deletions,omitempty"`
+
 	// deletionPolicy defines what happens to the data when the group is deleted: Retain (the
 	// default) keeps it; Delete deletes the data of PVs that no other group archives.
 	// +optional

@@ -51,6 +51,8 @@ files are all groups of the archive, and groups that they lack count as deleted.
 ChannelFinder is queried only with --channelfinder. Otherwise the plan lacks the PVs that it
 lists. To see what a new retention does to stored data, use varve retention plan.
 
+Samples that the spec.deletions of a group would delete are listed first: they do not come back.
+
 With --current, the plan does not know the ArchivePolicies of varve standalone --policies.
 
 Exit codes: 0 nothing changes, 1 something changes or a problem is new, 2 the plan failed, or
@@ -125,6 +127,9 @@ func (p *changePlan) result() error {
 	switch {
 	case !p.Empty():
 		message := fmt.Sprintf("%d PVs would change now, and %d events later", len(p.PVs), len(p.Later))
+		if n := len(p.Deletions); n > 0 {
+			message += fmt.Sprintf("; %d deletions of samples would begin", n)
+		}
 		if n := len(p.NewProblems) + p.MoreProblems; n > 0 {
 			message += fmt.Sprintf("; %d problems are new", n)
 		}
@@ -152,7 +157,7 @@ func (o *changeOptions) plan(ctx context.Context, now time.Time) (*changePlan, e
 	applied := plan.State{Groups: files.Groups, ConfigMaps: files.ConfigMaps}
 	out := &changePlan{Notes: []string{}}
 	var state plan.State
-	archive := compile.Archive{Shards: engine.DefaultShards, Provider: capture.Provider(o.provider), Alone: true}
+	archive := compile.Archive{Shards: engine.DefaultShards, Provider: capture.Provider(o.provider), Alone: true, Erases: true}
 	if o.current != "" {
 		current := manifest.Load(o.current)
 		if len(current.Groups) == 0 && len(current.Errors) > 0 {

@@ -23,6 +23,7 @@ func (p *changePlan) print(out io.Writer, o *changeOptions) error {
 	if p.DataDeleted > 0 {
 		fmt.Fprintf(&b, "the stored data of %d PVs would be DELETED\n", p.DataDeleted)
 	}
+	p.printDeletions(&b, o.most)
 	for _, part := range []struct {
 		action plan.Action
 		title  string
@@ -53,6 +54,25 @@ func (p *changePlan) printPart(b *strings.Builder, action plan.Action, n, most i
 		}
 		printed++
 		fmt.Fprintf(b, "  %s  %s\n", printable(pv.Name), describePV(pv))
+	}
+}
+
+// printDeletions prints the deletions of samples, with at most some PVs of each.
+func (p *changePlan) printDeletions(b *strings.Builder, most int) {
+	if len(p.Deletions) == 0 {
+		return
+	}
+	b.WriteString("\nsamples DELETED for good, without a way back:\n")
+	for i := range p.Deletions {
+		d := &p.Deletions[i]
+		fmt.Fprintf(b, "  %s %s: %s of %d PVs (%s)\n", d.Group, d.Entry, d.Range, len(d.PVs), printable(d.Reason))
+		for n, pv := range d.PVs {
+			if most > 0 && n == most {
+				fmt.Fprintf(b, "    … and %d more; --most 0 prints all\n", len(d.PVs)-n)
+				break
+			}
+			fmt.Fprintf(b, "    %s\n", printable(pv))
+		}
 	}
 }
 

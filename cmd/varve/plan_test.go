@@ -69,6 +69,24 @@ func TestPlanOfFiles(t *testing.T) {
 	}
 }
 
+// TestPlanShowsDeletedSamples checks that a plan names the samples that a change would delete, and only those.
+func TestPlanShowsDeletedSamples(t *testing.T) {
+	current, edited := t.TempDir(), t.TempDir()
+	const old = "  deletions:\n  - {pvs: ['SR:A'], to: 2026-01-01T00:00:00Z, reason: test}\n"
+	writeGroup(t, current, "a", old, "SR:A", "SR:B")
+	writeGroup(t, edited, "a", old+"  - {match: '^SR', count: 2, from: 2026-02-01T00:00:00Z, to: 2026-02-02T00:00:00Z, reason: bad calibration}\n", "SR:A", "SR:B")
+	out, _, err := varve(t, "plan", "-f", edited, "--current", current)
+	const want = "samples DELETED for good, without a way back:\n" +
+		"  default/a deletions[1]: samples from 2026-02-01T00:00:00Z to 2026-02-02T00:00:00Z of 2 PVs (bad calibration)\n    SR:A\n    SR:B\n"
+	if exitCode(err) != exitProblems || err.Error() != "0 PVs would change now, and 0 events later; 1 deletions of samples would begin" || !strings.Contains(out, want) {
+		t.Errorf("a deletion gives %v:\n%s", err, out)
+	}
+	writeGroup(t, edited, "a", "  deletions: [{match: '.*', to: 2026-01-01T00:00:00Z, reason: test}]\n", "SR:A")
+	if _, _, err := varve(t, "plan", "-f", edited, "--current", current); exitCode(err) != exitFailed || !strings.Contains(err.Error(), "set count together with match") {
+		t.Errorf("a deletion by match without a count: %v", err)
+	}
+}
+
 // TestPlanShowsNewProblems checks that a new problem is a difference for programs, and that a plan says what it cannot know.
 func TestPlanShowsNewProblems(t *testing.T) {
 	current, edited := t.TempDir(), t.TempDir()

@@ -163,7 +163,10 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	if err != nil {
 		return nil, err
 	}
-	s.files = standalone.Driver{Path: o.file, Archive: s.archive(), Apply: s.apply(), Policies: policies, Registerer: reg, Log: o.log}
+	s.files = standalone.Driver{Path: o.file, Archive: s.archive(), Apply: s.apply(), Policies: policies, Erase: s.Erase, Registerer: reg, Log: o.log}
+	if s.gate.log != nil {
+		s.files.Audit = s.gate.log.Add
+	}
 	return s, s.serve(reg)
 }
 

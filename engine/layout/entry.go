@@ -58,6 +58,7 @@ func (e *Entry) Add(c store.Channel) {
 	e.Starts = append(e.Starts, c.Starts...)
 	e.Types = append(e.Types, c.Types...)
 	e.Levels = append(e.Levels, c.Levels...)
+	e.Deleted = append(e.Deleted, c.Deleted...)
 }
 
 // Earliest returns the start of the earliest bucket that the entry lists.

@@ -200,6 +200,10 @@ type binning struct {
 	whole    int64 // raw samples are complete from this time on
 	earliest int64 // there are no stored samples or bins before this time
 	join     joiner
+	// untrusted are ranges in which tiles may have deleted samples. The first stored bin after staleFrom may begin
+	// with the value of one.
+	untrusted store.Mask
+	staleFrom int64
 	// seam is the time before which the other archive has samples, too: see Reader.seam. If it is after
 	// first, joined reads the samples of both archives.
 	seam   int64
@@ -231,13 +235,14 @@ func (b *binning) run(ctx context.Context) error {
 	for _, s := range b.p.starts {
 		b.earliest = min(b.earliest, s.Start())
 	}
+	b.untrust()
 	if b.seam > b.first {
 		return b.runJoined(ctx)
 	}
 	if err := b.findHeldValue(ctx); err != nil {
 		return err
 	}
-	if err := b.cover(ctx, 0, missing{b.first, b.end, b.anyFresh(Earliest, b.first)}); err != nil {
+	if err := b.coverRange(ctx, missing{b.first, b.end, b.anyFresh(Earliest, b.first)}); err != nil {
 		return err
 	}
 	return b.join.close(b.end)
@@ -280,6 +285,9 @@ func (b *binning) findHeldValue(ctx context.Context) error {
 				continue // a tile that does not decode counts as missing
 			}
 			n := sort.Search(len(t.Bins), func(i int) bool { return t.Bins[i].End() > at })
+			for n > 0 && b.mayHaveDeleted(&t.Bins[n-1]) {
+				n--
+			}
 			if n > 0 && t.Bins[n-1].Start > last && t.Bins[n-1].End() > lost {
 				b.join.hold(&t.Bins[n-1])
 				last = t.Bins[n-1].Start

@@ -46,12 +46,12 @@ func (b *binning) runJoined(ctx context.Context) error {
 	}
 	next := min(b.end, rollup.Floor(split+b.width-1, b.width))
 	if split < next {
-		if err := b.cover(ctx, max(0, len(b.levels)-1), b.behindSeam(split, next)); err != nil {
+		if err := b.coverRange(ctx, b.behindSeam(split, next)); err != nil {
 			return err
 		}
 	}
 	if next < b.end {
-		if err := b.cover(ctx, 0, b.behindSeam(next, b.end)); err != nil {
+		if err := b.coverRange(ctx, b.behindSeam(next, b.end)); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func (b *binning) addWide(t *rollup.Tile, at, hi int64) (int64, error) {
 		bin := &t.Bins[i]
 		add := b.join.addWide
 		switch {
-		case bin.End() <= at || bin.Start >= min(hi, t.Through):
+		case bin.End() <= at || bin.Start >= min(hi, t.Through) || b.mayHaveDeleted(bin):
 			continue
 		case bin.Start >= at:
 		case at == b.first:

@@ -150,6 +150,8 @@ type Samples struct {
 	// at least one sample. It is valid until the next one is requested. The sequence ends after
 	// its first error. It can be used only once.
 	All iter.Seq2[*sample.Run, error]
+
+	deleted store.Mask // what users have deleted
 }
 
 // Read returns the samples of a PV with times in [from, to], in ns since 1970. If there is no
@@ -172,7 +174,7 @@ func (r *Reader) readOwn(ctx context.Context, pv string, from, to int64, opts Op
 	if err := p.collectUnsealed(ctx, r.Recent, r.Shards); err != nil {
 		return nil, err
 	}
-	return &Samples{p.completeUntil, func(yield func(*sample.Run, error) bool) { p.run(ctx, yield) }}, nil
+	return &Samples{p.completeUntil, func(yield func(*sample.Run, error) bool) { p.run(ctx, yield) }, p.Deleted}, nil
 }
 
 // plan is one read. Its field Unsealed has normalized runs of samples that may not be in a
@@ -184,7 +186,8 @@ type plan struct {
 	large  []*sample.Run  // part of Unsealed while it is being gathered
 	// since is the time from which on unsealed samples are gathered, with the last one before.
 	since         int64
-	completeUntil int64 // see Samples
+	deleted       store.Channel // the directory entry with the ranges that users have deleted
+	completeUntil int64         // see Samples
 }
 
 // leaveOut makes the read leave out damaged blocks and note their samples, unless to is nil.
@@ -199,9 +202,31 @@ func newPlan(st store.Store, pv string, now int64) *plan {
 	return &plan{Scan: scan.Scan{Store: st, PV: pv, Now: now}, store: st, completeUntil: Latest}
 }
 
-// collectUnsealed reads everything except the blocks, in the order that the package
-// comment explains.
+// collectUnsealed reads everything except the blocks. If the last sample before the range is deleted, an earlier
+// one takes its place, so collectUnsealed reads again from an earlier time on.
 func (p *plan) collectUnsealed(ctx context.Context, recent Recent, shards int) error {
+	for {
+		p.Unsealed = nil
+		if err := p.collect(ctx, recent, shards); err != nil {
+			return err
+		}
+		if !p.hidesBefore() {
+			p.Prepare(p.starts)
+			return nil
+		}
+		p.since = max(p.Deleted[0].From, Earliest) - 1
+	}
+}
+
+// hidesBefore reports whether an unsealed sample at or before the time since is deleted.
+func (p *plan) hidesBefore() bool {
+	return len(p.Deleted) > 0 && max(p.Deleted[0].From, Earliest) <= p.since && slices.ContainsFunc(p.Unsealed, func(r *sample.Run) bool {
+		return slices.ContainsFunc(r.Times, func(t int64) bool { return t <= p.since && p.Deleted.Hides(t) })
+	})
+}
+
+// collect reads everything except the blocks once, in the order that the package comment explains.
+func (p *plan) collect(ctx context.Context, recent Recent, shards int) error {
 	held := Held{Unanswered: true}
 	if recent != nil {
 		held = recent.Recent(ctx, RecentRequest{PV: p.PV, From: p.since, To: p.To})
@@ -240,9 +265,8 @@ func (p *plan) collectUnsealed(ctx context.Context, recent Recent, shards int) e
 	if ch, _, err = p.store.Channel(ctx, p.PV); err != nil {
 		return err
 	}
-	p.starts = ch.Starts
+	p.starts, p.deleted, p.Deleted = ch.Starts, ch, ch.Mask()
 	p.Unsealed, p.large = append(p.Unsealed, p.large...), nil
-	p.Prepare(ch.Starts)
 	return nil
 }
 

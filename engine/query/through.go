@@ -204,7 +204,7 @@ func (r *Reader) readThrough(ctx context.Context, pv string, from, to int64, opt
 		return nil, err
 	}
 	if own == nil {
-		own = &Samples{Latest, func(func(*sample.Run, error) bool) {}}
+		own = &Samples{CompleteUntil: Latest, All: func(func(*sample.Run, error) bool) {}}
 	}
 	from, to = max(from, Earliest), min(to, Latest)
 	if seam == ownOnly || from > to || !needsOutside(seam, from, opts) {
@@ -212,7 +212,7 @@ func (r *Reader) readThrough(ctx context.Context, pv string, from, to int64, opt
 	}
 	last := min(to, seam-1)
 	outside := func(yield func(*sample.Run, error) bool) {
-		for run, err := range r.Through.Samples(ctx, r.outsideName(ctx, pv), min(from, last), last) {
+		for run, err := range r.outsideKept(ctx, pv, min(from, last), last, own.deleted) {
 			if !yield(run, r.upstreamError(err)) {
 				return
 			}
@@ -220,7 +220,7 @@ func (r *Reader) readThrough(ctx context.Context, pv string, from, to int64, opt
 	}
 	return &Samples{own.CompleteUntil, func(yield func(*sample.Run, error) bool) {
 		unite(own.All, outside, from, opts.Inside, yield)
-	}}, nil
+	}, own.deleted}, nil
 }
 
 // countThrough counts the samples of both archives.

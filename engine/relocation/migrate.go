@@ -114,12 +114,13 @@ func (s *Shard) Forget(pvs []string) {
 	if s.current != nil && is(s.current.pv) {
 		s.current = nil
 	}
+	s.erasures = slices.DeleteFunc(s.erasures, func(e *erasure) bool { return is(e.pv) })
 	maps.DeleteFunc(s.checked, func(pv string, _ store.Tier) bool { return is(pv) })
 }
 
 // isIdle reports whether there is nothing to do now.
 func (s *Shard) isIdle() bool {
-	return s.current == nil && len(s.queue) == 0 && (len(s.copied) == 0 || time.Since(s.copied[0].at) < s.cfg.DropAfter)
+	return s.dueErasure() == nil && s.current == nil && len(s.queue) == 0 && (len(s.copied) == 0 || time.Since(s.copied[0].at) < s.cfg.DropAfter)
 }
 
 // Migrate continues migrations for a short time, if there are any and Pace allows it.
@@ -130,7 +131,7 @@ func (s *Shard) Migrate(ctx context.Context) {
 	cost := 0
 	defer func() { s.cfg.Pace.end(cost) }()
 	for start := time.Now(); cost < stepBytes && time.Since(start) < stepTime && !s.isIdle(); {
-		n, err := s.step(ctx)
+		n, err := s.stepAny(ctx)
 		cost += n
 		if err != nil {
 			if ctx.Err() == nil {
@@ -152,6 +153,14 @@ func (s *Shard) reportCompletion() {
 	s.cfg.Log.Info("blocks have migrated to the retention tiers that groups request", "shard", s.cfg.Shard,
 		"pvs", s.pvs, "blocks", s.moved, "buckets_left", s.dropped, "took", time.Since(s.begun).Round(time.Second).String())
 	s.begun, s.pvs, s.moved, s.dropped = time.Time{}, 0, 0, 0
+}
+
+// stepAny takes the next step of an erasure that is due, or of a migration.
+func (s *Shard) stepAny(ctx context.Context) (cost int, err error) {
+	if e := s.dueErasure(); e != nil {
+		return s.stepErasure(ctx, e)
+	}
+	return s.step(ctx)
 }
 
 // step takes the next step of a migration, and returns its cost in bytes.

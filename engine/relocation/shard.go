@@ -72,12 +72,15 @@ type Config struct {
 type Shard struct {
 	cfg Config
 	migrations
+	erasures     []*erasure
+	eraser       store.WriterID // of the blocks that erasures write
+	erasedBlocks uint32         // how many
 }
 
 // New returns a Shard that has nothing to do yet.
 func New(cfg Config) *Shard {
 	cfg.DropAfter = cmp.Or(cfg.DropAfter, dropAfter)
-	return &Shard{cfg: cfg}
+	return &Shard{cfg: cfg, eraser: store.NewWriter()}
 }
 
 // minAge is the minimum age of raw samples that may be deleted to free disk space. It holds

@@ -28,7 +28,8 @@ const (
 	Unsupported
 	// Malformed means that the bytes do not decode.
 	Malformed
-	// Expired means that the sample was older than its retention when it was sealed.
+	// Expired means that the sample was older than its retention when it was sealed, or that a user has deleted the
+	// samples of its time.
 	Expired
 	// Damaged means that the bytes in which the sample is stored cannot be read any more.
 	Damaged
@@ -95,15 +96,19 @@ const (
 	// PV that enables it is not met. Text explains it to users. Connected follows when the capture
 	// continues, or the reason why the channel is not connected then.
 	Disabled
+	// SamplesDeleted means that a user has deleted the samples from Time to End. Text is the group, the reason, and
+	// when that happened.
+	SamplesDeleted
 
-	lastKind = Disabled
+	lastKind = SamplesDeleted
 )
 
 var markNames = [...]string{
 	Connected: "connected", Disconnected: "disconnected", Paused: "paused", Resumed: "resumed",
 	Lost: "lost", TypeChanged: "type_changed", Died: "died",
 	Searching: "searching", Refused: "refused", AccessDenied: "access_denied", Removed: "removed", Stopped: "stopped",
-	Disabled: "disabled",
+	Disabled:       "disabled",
+	SamplesDeleted: "deleted",
 }
 
 // String returns the name used in APIs.
@@ -119,7 +124,9 @@ func (k MarkKind) Valid() bool { return k >= Connected && k <= lastKind }
 
 // IsState reports whether the kind says if updates of a channel arrive from the time of the
 // mark on. The other kinds say what happened at or until a time.
-func (k MarkKind) IsState() bool { return k.Valid() && k != Lost && k != TypeChanged }
+func (k MarkKind) IsState() bool {
+	return k.Valid() && k != Lost && k != TypeChanged && k != SamplesDeleted
+}
 
 // Delivers reports whether updates of a channel arrive from the time of the mark on.
 func (k MarkKind) Delivers() bool { return k == Connected }

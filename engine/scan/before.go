@@ -21,9 +21,16 @@ var reach = [...]int{store.Hour: 7 * 24, store.Day: 366, store.Month: 120, store
 func (sc *Scan) lookBack(ctx context.Context) error {
 	for i := range slices.Backward(sc.sizes) {
 		s := &sc.sizes[i]
-		n := 0
+		n, deleted := 0, 0
 		for b := range s.backFrom(sc.From) {
-			if n++; n > reach[s.size] || b.End() <= sc.floor {
+			if b.End() <= sc.floor {
+				break
+			}
+			if sc.isDeleted(b) { // the last sample before the range may be before many deleted buckets
+				if deleted++; deleted > reach[s.size] {
+					continue
+				}
+			} else if n++; n > reach[s.size] {
 				break
 			}
 			found, err := sc.lookInto(ctx, b)

@@ -61,6 +61,9 @@ func (sc *Scan) sources(ctx context.Context) iter.Seq2[*source, error] {
 func (sc *Scan) ofSize(ctx context.Context, s sized) iter.Seq2[*source, error] {
 	return func(yield func(*source, error) bool) {
 		for b := range s.upTo(sc.To) {
+			if sc.isDeleted(b) {
+				continue
+			}
 			from, to := max(s.since, b.Start()), min(sc.To, b.End()-1)
 			for blk, err := range sc.Store.Blocks(ctx, sc.PV, b, from, to) {
 				if err != nil {

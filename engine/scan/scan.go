@@ -38,6 +38,8 @@ type Scan struct {
 	Now int64
 	// Unsealed are the samples that may be in no block. Prepare normalizes these runs.
 	Unsealed []*sample.Run
+	// Deleted are the ranges whose samples users have deleted: the scan leaves them out.
+	Deleted store.Mask
 	// Damaged is called with each damaged block. If it returns nil, the scan leaves the block out,
 	// and otherwise it ends with the error. If Damaged is nil, a damaged block ends the scan.
 	Damaged func(*Damaged) error
@@ -63,13 +65,14 @@ type Scan struct {
 // Prepare determines the buckets that can have samples from the buckets that the directory
 // lists. It also takes account of the unsealed samples.
 func (sc *Scan) Prepare(starts []store.Bucket) {
+	sc.mask()
 	sc.sizes = bySize(starts, sc.From, sc.Now)
 	sc.bound()
 }
 
 // Part returns a prepared scan of a part of the range. sc must be prepared too.
 func (sc *Scan) Part(from, to int64) *Scan {
-	part := &Scan{Store: sc.Store, PV: sc.PV, From: from, To: to, Now: sc.Now, Damaged: sc.Damaged, Unsealed: slices.Clone(sc.Unsealed)}
+	part := &Scan{Store: sc.Store, PV: sc.PV, From: from, To: to, Now: sc.Now, Damaged: sc.Damaged, Deleted: sc.Deleted, Unsealed: slices.Clone(sc.Unsealed)}
 	part.sizes = slices.Clone(sc.sizes)
 	for i := range part.sizes {
 		part.sizes[i].since = from

@@ -151,6 +151,7 @@ func (s *Shard) plan(parts []part, now, cutoff int64) *planned {
 		ser.round = s.round
 		ser.changeTier(s.tier(ser))
 		var blocks []store.Block
+		deleted := ser.dropDeleted(p)
 		if p.run.Len() > 0 {
 			ser.resize(p.run, now)
 			run, refused := ser.refuse(p.run, cutoff)
@@ -158,6 +159,10 @@ func (s *Shard) plan(parts []part, now, cutoff int64) *planned {
 			n := out.samples[p.pv]
 			out.samples[p.pv] = sampleCount{n.kept + run.Len() - old, n.expired + old + refused}
 			blocks, p.run = planned, run
+		}
+		if deleted > 0 {
+			n := out.samples[p.pv]
+			out.samples[p.pv] = sampleCount{n.kept, n.expired + deleted}
 		}
 		if ser.lastType != sample.Unknown && !s.importing { // an imported sample is rarely the last one
 			blocks = append(blocks, ser.carry(ser.bucket(now))...)

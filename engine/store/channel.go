@@ -23,6 +23,9 @@ type Channel struct {
 	// it is acknowledged, before it writes the level's first tile. Tiles exist only in the
 	// spans that Starts lists.
 	Levels []Level
+	// Deleted are the ranges of time whose samples users have deleted. A reader reads them after memory and
+	// the journal, and hides these samples. A sealer does not store them.
+	Deleted []Deleted
 }
 
 // TiersInUse returns the tiers that may hold samples of the PV, and those that may hold rollups.

@@ -8,5 +8,9 @@ const (
 	// lower levels, which only programs before release 0.1.0 wrote, when they open them.
 	OldestFormat FormatLevel = 5
 	// LatestFormat is the highest level that this program knows. New archives have this level.
-	LatestFormat FormatLevel = 5
+	LatestFormat FormatLevel = 6
 )
+
+// DeletedRanges is the first level at which the directory may have deleted ranges. Release 0.1.0 would show
+// their samples.
+const DeletedRanges FormatLevel = 6

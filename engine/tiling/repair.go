@@ -292,6 +292,7 @@ func (s *Shard) read(ctx context.Context, ser *series, from, to int64, feed scan
 			return nil
 		},
 	}
+	sc.Deleted = ser.entry.Mask()
 	sc.Prepare(ser.entry.Starts)
 	err := sc.Feed(ctx, func(r *sample.Run, i, j int) bool {
 		n += j - i

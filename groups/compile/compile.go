@@ -43,6 +43,8 @@ type Result struct {
 	// group names any of them. Group is the oldest of the groups being deleted; Settings is
 	// nil.
 	Deletions map[int][]capture.Channel
+	// Erasures are the deletions of samples that groups request.
+	Erasures []Erasure
 	// Groups has the outcome for each group, by namespace/name.
 	Groups map[string]*Group
 	// Policies has the outcome for each policy that decides about a PV of a group, by name.
@@ -65,6 +67,8 @@ type Archive struct {
 	// Policies say which groups may archive which PVs. Planned are these policies and those that only warn. Both
 	// may be nil.
 	Policies, Planned *policy.Set
+	// Erases means that the archive can delete samples of PVs that groups name: see Result.Erasures.
+	Erases bool
 }
 
 // Replicas returns how many engines capture a shard. Shards 0 to Shards-1 hold the PVs that
@@ -112,9 +116,12 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 		for n < len(rest) && rest[n].pv == rest[0].pv {
 			n++
 		}
-		c.decide(c.withoutDuplicates(rest[:n]))
+		unique := c.withoutDuplicates(rest[:n])
+		c.noteErasures(unique)
+		c.decide(unique)
 		rest = rest[n:]
 	}
+	c.endErasures()
 	for _, m := range c.members {
 		slices.SortStableFunc(m.out.Problems, func(a, b Problem) int { return cmp.Compare(a.PV, b.PV) })
 	}
@@ -163,6 +170,7 @@ type compiler struct {
 	deleting bool                         // some group deletes data
 	refused  map[string]store.Retention   // of PVs in groups that policies refuse
 
+	erasing []*erasing
 	members []member // participating groups, the oldest first
 	wants   []want
 }
@@ -222,6 +230,7 @@ func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed) {
 		m.out.addProblem("", "redundancy 2 has no effect: the only engine captures each PV once")
 	}
 	c.members = append(c.members, m)
+	c.erasuresOf(&m)
 	c.addChannels(m, listed.Names)
 	if m.role == keeps { // an expired group has no other results
 		*m.out = Group{Expired: true}

@@ -44,7 +44,7 @@ func newMatcher(expression string) (*matcher, error) {
 	return m, nil
 }
 
-// MatchSteps returns at most how many steps the expressions of the rules and pauses of a group need for one byte of a
+// MatchSteps returns at most how many steps the expressions of the rules, pauses and deletions of a group need for one byte of a
 // name.
 func MatchSteps(spec *v1alpha1.ArchiveGroupSpec) (steps int) {
 	add := func(expression string) {
@@ -57,6 +57,9 @@ func MatchSteps(spec *v1alpha1.ArchiveGroupSpec) (steps int) {
 	}
 	for i := range spec.Pauses {
 		add(spec.Pauses[i].Match)
+	}
+	for i := range spec.Deletions {
+		add(spec.Deletions[i].Match)
 	}
 	return steps
 }

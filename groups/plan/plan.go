@@ -76,6 +76,8 @@ type Plan struct {
 	Unchanged int `json:"unchanged"`
 	// DataDeleted counts the PVs whose stored data is deleted.
 	DataDeleted int `json:"dataDeleted"`
+	// Deletions are the deletions of samples that the change begins.
+	Deletions []Deletion `json:"deletions"`
 	// Later has the later events that the change adds or removes.
 	Later []Later `json:"later"`
 	// NewProblems are the problems that exist only after the change. MoreProblems counts further ones, which are not
@@ -84,9 +86,9 @@ type Plan struct {
 	MoreProblems int       `json:"moreProblems"`
 }
 
-// Empty reports whether nothing happens to any PV, now or later, and no problem is new.
+// Empty reports whether nothing happens to any PV or sample, now or later, and no problem is new.
 func (p *Plan) Empty() bool {
-	return len(p.PVs) == 0 && len(p.Later) == 0 && len(p.NewProblems) == 0 && p.MoreProblems == 0
+	return len(p.PVs) == 0 && len(p.Deletions) == 0 && len(p.Later) == 0 && len(p.NewProblems) == 0 && p.MoreProblems == 0
 }
 
 // place is a channel with its shard.
@@ -97,7 +99,7 @@ type place struct {
 
 // Compare compares the compilations of an archive before and after a change.
 func Compare(before, after compile.Result, archive compile.Archive) Plan {
-	plan := Plan{PVs: []PV{}, Later: []Later{}, NewProblems: []Problem{}}
+	plan := Plan{PVs: []PV{}, Deletions: []Deletion{}, Later: []Later{}, NewProblems: []Problem{}}
 	was, is := places(before.Assignment), places(after.Assignment)
 	for pv, now := range is {
 		old, had := was[pv]
@@ -123,6 +125,7 @@ func Compare(before, after compile.Result, archive compile.Archive) Plan {
 		}
 	}
 	slices.SortFunc(plan.PVs, func(a, b PV) int { return cmp.Compare(a.Name, b.Name) })
+	plan.compareErasures(before.Erasures, after.Erasures)
 	plan.compareProblems(before.Groups, after.Groups)
 	return plan
 }

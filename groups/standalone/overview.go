@@ -16,7 +16,19 @@ import (
 func (d *Driver) Groups() (groups []overview.Group, missing string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.groups), d.invalid
+	groups = slices.Clone(d.groups)
+	for i := range groups {
+		groups[i].Problems = append(slices.Clone(groups[i].Problems), d.deletionsLocked(groups[i].Group)...)
+	}
+	return groups, d.invalid
+}
+
+// deletionsLocked returns the state of the deletions of a group.
+func (d *Driver) deletionsLocked(group string) []overview.Problem {
+	if d.eraser == nil {
+		return nil
+	}
+	return d.eraser.problems(group)
 }
 
 // Check checks a manifest as a cluster does.

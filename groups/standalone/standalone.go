@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/serve/audit"
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/groups/channelfinder"
 	"varve.dev/varve/groups/compile"
@@ -39,6 +40,10 @@ type Driver struct {
 	Log   *slog.Logger
 	// Policies say which groups may archive which PVs. It may be nil.
 	Policies *Policies
+	// Erase deletes samples that groups request to delete. If it is nil, such requests are problems of their groups.
+	Erase func(context.Context, engine.Deletion) (engine.Erased, error)
+	// Audit notes deletions in the audit log. It may be nil.
+	Audit func(*audit.Entry)
 	// Registerer receives the metrics. It may be nil.
 	Registerer prometheus.Registerer
 
@@ -47,6 +52,7 @@ type Driver struct {
 	groups   []overview.Group // guarded by mu
 	invalid  string           // guarded by mu: why groups are missing
 
+	eraser   *eraser // set by Run, under mu
 	files    manifest.Result
 	finder   *channelfinder.Poller
 	compiled compile.Result
@@ -91,6 +97,9 @@ func (d *Driver) Run(ctx context.Context) {
 			Help: "Errors in the manifests, whose last valid content stays in effect, and warnings about them.",
 		}, []string{"severity"})
 	}
+	d.mu.Lock()
+	d.eraser = newEraser(d)
+	d.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	client := channelfinder.NewClient()
 	defer client.Close()
@@ -115,6 +124,9 @@ func (d *Driver) Run(ctx context.Context) {
 	})
 	parts.Go(func() { _ = d.finder.Start(ctx) }) // it always returns nil
 
+	if d.Erase != nil {
+		parts.Go(func() { d.eraser.run(ctx) })
+	}
 	policies := make(chan struct{}, 1) // never closed: like answers
 	if d.Policies != nil {
 		parts.Go(func() {
@@ -180,6 +192,7 @@ func (d *Driver) apply() time.Time {
 	}
 	archive := d.Archive
 	archive.Policies, archive.Planned = d.Policies.sets()
+	archive.Erases = d.Erase != nil
 	d.compiled = compile.Compile(d.files.Groups, listed, archive, time.Now())
 	channels := 0
 	a := make(engine.Assignment, d.Archive.Shards)
@@ -188,6 +201,7 @@ func (d *Driver) apply() time.Time {
 		channels += len(d.compiled.Assignment[shard])
 	}
 	d.Apply(a)
+	d.eraser.order(d.compiled.Erasures)
 	d.Log.Info("groups applied", "groups", len(d.files.Groups), "channels", channels, "errors", len(d.files.Errors))
 	d.logProblems()
 	d.publishProblems()

@@ -52,8 +52,8 @@ func Check(text []byte, provider v1alpha1.Provider) overview.Checked {
 	}
 	checked := *g
 	if steps := matchSteps(g); steps > maxSteps {
-		checked.Spec.Rules, checked.Spec.Pauses = nil, nil
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the check did not apply the rules and pauses to the PVs, because it would take up to %d steps, and may take %d; varve plan applies them", steps, maxSteps))
+		checked.Spec.Rules, checked.Spec.Pauses, checked.Spec.Deletions = nil, nil, nil
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the check did not apply the rules, pauses and deletions to the PVs, because it would take up to %d steps, and may take %d; varve plan applies them", steps, maxSteps))
 	}
 	compiled := compile.Compile([]v1alpha1.ArchiveGroup{checked}, nil, compile.Archive{Shards: shards}, time.Now()).Groups[g.Namespace+"/"+g.Name]
 	described := Of(g, provider, compiled)

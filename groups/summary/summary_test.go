@@ -139,7 +139,7 @@ func TestCheckBoundsExpressions(t *testing.T) {
 		t.Errorf("an expression that is a little too long: %v, %v", c.Errors, c.Warnings)
 	}
 	c = Check(manifest(strings.Repeat("A.*", 80)+"[!#]", 64, 100, 200), "")
-	if len(c.Errors) > 0 || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "did not apply the rules and pauses") {
+	if len(c.Errors) > 0 || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "did not apply the rules, pauses and deletions") {
 		t.Errorf("many long expressions: %v, %v", c.Errors, c.Warnings)
 	}
 	if c = Check(manifest("^SR[0-9]{2}-.*:(TEMP|PRES)-[0-9]+$", 64, 1000, 20), ""); len(c.Errors) > 0 || strings.Contains(strings.Join(c.Warnings, " "), "did not apply") {

@@ -18,8 +18,8 @@ func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
 	return s.write(ctx, write{
 		operation: "channel",
 		stmt: `UPDATE channel SET present = true, shards = shards + ?, starts = starts + ?, types = types + ?,
-			levels = levels + ? WHERE pv = ?`,
-		values: []any{integers(c.Shards), integers(c.Starts), integers(c.Types), integers(c.Levels), c.PV},
+			levels = levels + ?, deleted = deleted + ? WHERE pv = ?`,
+		values: []any{integers(c.Shards), integers(c.Starts), integers(c.Types), integers(c.Levels), encodeDeleted(c.Deleted), c.PV},
 	})
 }
 
@@ -43,7 +43,7 @@ func elements[T ~int | ~int64 | ~uint8](in []int64) []T {
 
 // Channel implements store.Store.
 func (s *Store) Channel(ctx context.Context, pv string) (c store.Channel, found bool, err error) {
-	it := s.query(ctx, "channel_read", 1, "SELECT pv, shards, starts, types, levels FROM channel WHERE pv = ?", pv)
+	it := s.query(ctx, "channel_read", 1, "SELECT pv, shards, starts, types, levels, deleted FROM channel WHERE pv = ?", pv)
 	found = scanChannel(it, &c)
 	if err := it.Close(); err != nil {
 		return store.Channel{}, false, fmt.Errorf("reading the directory: %w", err)
@@ -69,7 +69,7 @@ func (s *Store) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
 func (s *Store) channelsIn(ctx context.Context, r tokens, page int) iter.Seq2[placed[store.Channel], error] {
 	return func(yield func(placed[store.Channel], error) bool) {
 		it := s.query(ctx, "channel_read", page,
-			"SELECT token(pv), pv, shards, starts, types, levels FROM channel WHERE token(pv) >= ? AND token(pv) <= ?", r.first, r.last)
+			"SELECT token(pv), pv, shards, starts, types, levels, deleted FROM channel WHERE token(pv) >= ? AND token(pv) <= ?", r.first, r.last)
 		for {
 			var c placed[store.Channel]
 			if !scanChannel(it, &c.row, &c.token) {
@@ -90,9 +90,11 @@ func (s *Store) channelsIn(ctx context.Context, r tokens, page int) iter.Seq2[pl
 // scanChannel reads a row: the columns that come first, and those of the channel.
 func scanChannel(it *gocql.Iter, c *store.Channel, first ...any) bool {
 	var shards, starts, types, levels []int64
-	if !it.Scan(append(first, &c.PV, &shards, &starts, &types, &levels)...) {
+	var deleted [][]byte
+	if !it.Scan(append(first, &c.PV, &shards, &starts, &types, &levels, &deleted)...) {
 		return false
 	}
+	c.Deleted = decodeDeleted(deleted)
 	c.Shards, c.Starts, c.Types = elements[int](shards), elements[store.Bucket](starts), elements[sample.Type](types)
 	c.Levels = elements[store.Level](levels)
 	return true

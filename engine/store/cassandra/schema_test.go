@@ -104,7 +104,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = cassandrastore.Open(t.Context(), good)
-		expect(t, err, store.ErrFormat, good.Keyspace, "level 0", "level 5")
+		expect(t, err, store.ErrFormat, good.Keyspace, "level 0", "levels 5 to 6")
 		expect(t, schema.Create(t.Context(), good), store.ErrFormat)
 	})
 }

@@ -18,6 +18,7 @@ const (
 	setStarts
 	setTypes
 	setLevels
+	setDeleted // the element is the start of the range; its end, and whether it is done, follow
 )
 
 // AddChannel implements store.Store.
@@ -41,6 +42,11 @@ func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
 		}
 		for _, l := range c.Levels {
 			add(setLevels, int64(l))
+		}
+		for _, d := range c.Deleted {
+			if err == nil {
+				err = b.Set(appendDeleted(append(pvKey(tableChannel, c.PV), setDeleted), &d), nil, nil)
+			}
 		}
 		return err
 	})
@@ -90,14 +96,27 @@ type element struct {
 	pv  string
 	set byte
 	n   int64
+	del store.Deleted // of setDeleted
+}
+
+// appendDeleted appends the rest of the key of a deleted range.
+func appendDeleted(k []byte, d *store.Deleted) []byte {
+	done := byte(0)
+	if d.Done {
+		done = 1
+	}
+	return append(appendInt64(appendInt64(k, d.From), d.To), done)
 }
 
 func decodeElement(e entry) (element, error) {
 	pv, rest, ok := pvOf(e.key)
-	if !ok || len(rest) != 9 {
-		return element{}, errCorrupt
+	switch {
+	case ok && len(rest) == 9 && rest[0] != setDeleted:
+		return element{pv: pv, set: rest[0], n: int64At(rest[1:])}, nil
+	case ok && len(rest) == 18 && rest[0] == setDeleted && rest[17] <= 1:
+		return element{pv: pv, set: setDeleted, del: store.Deleted{From: int64At(rest[1:]), To: int64At(rest[9:]), Done: rest[17] == 1}}, nil
 	}
-	return element{pv, rest[0], int64At(rest[1:])}, nil
+	return element{}, errCorrupt
 }
 
 func (e element) addTo(c *store.Channel) {
@@ -110,5 +129,7 @@ func (e element) addTo(c *store.Channel) {
 		c.Types = append(c.Types, sample.Type(e.n))
 	case setLevels:
 		c.Levels = append(c.Levels, store.Level(e.n))
+	case setDeleted:
+		c.Deleted = append(c.Deleted, e.del)
 	}
 }

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -15,7 +17,19 @@ func sorted(c store.Channel) store.Channel {
 	slices.Sort(c.Starts)
 	slices.Sort(c.Types)
 	slices.Sort(c.Levels)
+	slices.SortFunc(c.Deleted, compareDeleted)
 	return c
+}
+
+func compareDeleted(a, b store.Deleted) int {
+	done := 0
+	if a.Done != b.Done {
+		done = 1
+		if b.Done {
+			done = -1
+		}
+	}
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), done)
 }
 
 func (s *suite) channel(t *testing.T, pv string) []store.Channel {
@@ -38,6 +52,8 @@ func testChannel(t *testing.T, s *suite) {
 		{PV: pv, Starts: []store.Bucket{store.Year.Of(0), store.Hour.Of(-1)}},
 		{PV: pv, Starts: []store.Bucket{store.Hour.Of(-1).In(store.Keep10y)}, Levels: []store.Level{store.LevelOf(time.Millisecond, store.Forever)}},
 		{PV: pv, Levels: []store.Level{store.LevelOf(365*24*time.Hour, store.Keep10y), store.LevelOf(time.Millisecond, store.Forever)}},
+		{PV: pv, Deleted: []store.Deleted{{From: math.MinInt64, To: -1}, {From: 7, To: math.MaxInt64}}},
+		{PV: pv, Deleted: []store.Deleted{{From: 7, To: math.MaxInt64, Done: true}, {From: 7, To: 8}, {From: math.MinInt64, To: -1}}},
 		{PV: pv, Shards: []int{0, 4095}, Types: []sample.Type{sample.Struct.Array(), sample.Float64}},
 		{PV: pv},
 	} {
@@ -50,10 +66,10 @@ func testChannel(t *testing.T, s *suite) {
 // union returns an entry whose sets are the unions of both entries' sets.
 func union(a, b store.Channel) store.Channel {
 	a.Shards, a.Starts, a.Types = slices.Concat(a.Shards, b.Shards), slices.Concat(a.Starts, b.Starts), slices.Concat(a.Types, b.Types)
-	a.Levels = slices.Concat(a.Levels, b.Levels)
+	a.Levels, a.Deleted = slices.Concat(a.Levels, b.Levels), slices.Concat(a.Deleted, b.Deleted)
 	a = sorted(a)
 	a.Shards, a.Starts, a.Types = slices.Compact(a.Shards), slices.Compact(a.Starts), slices.Compact(a.Types)
-	a.Levels = slices.Compact(a.Levels)
+	a.Levels, a.Deleted = slices.Compact(a.Levels), slices.Compact(a.Deleted)
 	return a
 }
 

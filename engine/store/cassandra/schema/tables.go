@@ -39,7 +39,8 @@ var tables = []table{
 	PRIMARY KEY (shard, writer)`},
 
 	{name: "channel", columns: `
-	pv text PRIMARY KEY, present boolean, shards set<bigint>, starts set<bigint>, types set<bigint>, levels set<bigint>`},
+	pv text PRIMARY KEY, present boolean, shards set<bigint>, starts set<bigint>, types set<bigint>, levels set<bigint>,
+	deleted set<blob>`},
 
 	{name: "mark", columns: `
 	pv text, time bigint, kind smallint, reason smallint, writer blob, end_time bigint, lost bigint, note text,
@@ -172,4 +173,5 @@ var migrations = []migration{
 	}},
 	// Version 4 added the table disk_guard.
 	{5, []string{"claim ADD IF NOT EXISTS sealing bigint", "claim ADD IF NOT EXISTS saved bigint"}},
+	{6, []string{"channel ADD IF NOT EXISTS deleted set<blob>"}},
 }

@@ -41,16 +41,37 @@ const (
 )
 
 // Check returns the tiers that have tables, as bits: bit r stands for tier r. It returns
-// ErrNoSchema, ErrOld or store.ErrFormat unless a program with these format levels can use the keyspace.
+// ErrNoSchema, ErrOld, ErrNotExpanded or store.ErrFormat unless a program with these format levels can use the keyspace.
 func Check(ctx context.Context, session *gocql.Session, keyspace string, formats store.Formats) (tiers uint32, err error) {
 	level, err := ReadLevel(ctx, session, keyspace)
 	if err == nil {
 		err = checkLevel(keyspace, level, formats)
 	}
+	if err == nil && level < formats.Latest {
+		err = checkExpanded(ctx, session, keyspace, formats.Latest)
+	}
 	if err != nil {
 		return 0, err
 	}
 	return Tiers(ctx, session, keyspace)
+}
+
+// checkExpanded returns ErrNotExpanded unless the keyspace has the tables and columns of a format level. This
+// program reads them even if the archive has a lower level.
+func checkExpanded(ctx context.Context, session *gocql.Session, keyspace string, latest store.FormatLevel) error {
+	var level int
+	read := session.Query("SELECT version FROM " + keyspace + ".schema_version WHERE part = '" + expandedNote + "'")
+	err := read.ScanContext(ctx, &level)
+	if errors.Is(err, gocql.ErrNotFound) || err == nil && store.FormatLevel(level) < latest { // a replica may be behind
+		err = read.Consistency(gocql.Quorum).ScanContext(ctx, &level)
+	}
+	switch {
+	case errors.Is(err, gocql.ErrNotFound), err == nil && store.FormatLevel(level) < latest:
+		return fmt.Errorf("%w of format level %d in keyspace %s: run `varve schema` of this release", ErrNotExpanded, latest, keyspace)
+	case err != nil:
+		return fmt.Errorf("reading the format level of keyspace %s: %w", keyspace, cql.Permitted(err))
+	}
+	return nil
 }
 
 func checkLevel(keyspace string, level store.FormatLevel, formats store.Formats) error {
@@ -92,8 +113,8 @@ func beingMade(err error) bool {
 	return errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid
 }
 
-// Finalize raises the format level of an archive to the latest one of this program, and returns it.
-// Before, Create of this program must have made the tables and columns of that level.
+// Finalize raises the format level of an archive to the latest one of this program, and returns it. Check has
+// found the tables and columns of that level before.
 func Finalize(ctx context.Context, session *gocql.Session, config cql.Config) (store.FormatLevel, error) {
 	c, err := complete(config)
 	if err != nil {
@@ -106,9 +127,6 @@ func Finalize(ctx context.Context, session *gocql.Session, config cql.Config) (s
 	level, latest := store.FormatLevel(n.values[levelNote]), c.Formats.Latest
 	if err := checkLevel(c.Keyspace, level, c.Formats); err != nil || level == latest {
 		return level, err
-	}
-	if expanded := store.FormatLevel(n.values[expandedNote]); expanded < latest {
-		return level, fmt.Errorf("%w of format level %d in keyspace %s: run `varve schema` of this release first", ErrNotExpanded, latest, c.Keyspace)
 	}
 	if err := n.put(ctx, levelNote, int(latest)); err != nil {
 		return level, err

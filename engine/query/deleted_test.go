@@ -1,0 +1,68 @@
+package query
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"varve.dev/varve/engine/store"
+)
+
+// delete deletes the samples with times in [from, to].
+func (a *archive) delete(from, to int64) {
+	a.check(a.store.AddChannel(a.t.Context(), store.Channel{PV: testPV, Deleted: []store.Deleted{{From: from, To: to}}}))
+	maps.DeleteFunc(a.model, func(_ sampleKey, s typed) bool { return from <= s.Time && s.Time <= to })
+	a.all = nil
+}
+
+// TestTheOlderArchiveDoesNotFillADeletedRange deletes ranges on both sides of the seam of two archives. Samples of the
+// older archive must not take the place of deleted ones, not even as the last sample before a range.
+func TestTheOlderArchiveDoesNotFillADeletedRange(t *testing.T) {
+	const span = 20 * day
+	for seed := range uint64(6) {
+		own, _, seam := split(t, seed, span, false)
+		before := len(own.model)
+		ranges := [][2]int64{{seam - 2*day, seam + day}, {epoch + day, epoch + 3*day}, {seam - 2*day - 5*second, seam - 2*day - 1}}
+		if seed == 5 {
+			ranges = [][2]int64{{Earliest, seam - day}}
+		}
+		for _, r := range ranges {
+			own.delete(r[0], r[1])
+		}
+		if len(own.model) == before {
+			t.Errorf("seed %d: nothing was deleted", seed)
+		}
+		for _, r := range ranges {
+			for _, from := range []int64{r[0] - day, r[0] - 1, r[0], r[0] + 1, (r[0] + r[1]) / 2, r[1], r[1] + 1, r[1] + day} {
+				own.expect(from, from)
+				own.expect(from, from+span)
+				own.expect(from-span, from)
+			}
+		}
+		own.expect(epoch-day, epoch+3*span)
+	}
+}
+
+// TestBinsWithoutDeletedSamples compares the bins of two archives: one in which samples are deleted, and one that never had
+// them.
+func TestBinsWithoutDeletedSamples(t *testing.T) {
+	const span = 20 * day
+	for seed := range uint64(3) {
+		own, _, seam := split(t, seed, span, true)
+		own.delete(seam-2*day, seam+day)
+		own.delete(epoch+day, epoch+3*day+7)
+		never := newArchive(t, seed)
+		for _, s := range own.sorted() {
+			never.block(writer(1), store.Year.Of(s.Time).In(store.Forever), s)
+		}
+		joined, whole := own.reader(), never.reader()
+		for _, from := range []int64{epoch, seam - day/3, seam, seam + 1, seam + day} {
+			for _, opts := range []BinOptions{{}, {Empty: true}, {First: true}, {Empty: true, Width: day / 7}} {
+				got, want := bins(t, joined, from, from+span/2, opts), bins(t, whole, from, from+span/2, opts)
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Fatalf("seed %d, from %d, %+v: %d bins, want %d:\n%+v\n%+v", seed, from-seam, opts, len(got), len(want), got, want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package compile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/pvname"
+)
+
+// Erasure is a deletion of samples that a group requests, and that is to be done now. Once it was done, it is done for
+// good: nothing brings the samples back if the group no longer requests it.
+type Erasure struct {
+	// Group is namespace/name, and Index the place in its deletions.
+	Group string
+	Index int
+	// PVs are canonical names, sorted.
+	PVs []string
+	// From and To are the first and the last time, in ns since 1970.
+	From, To int64
+	Reason   string
+}
+
+// erasing is a deletion of a member while PVs are collected.
+type erasing struct {
+	Erasure
+	of      *Group
+	member  int32
+	match   *matcher
+	count   int             // PVs that must match
+	matched int             // PVs that match
+	named   map[string]bool // the PVs that the deletion names, and whether this group or no group has them
+}
+
+// erasuresOf collects the deletions of the youngest member.
+func (c *compiler) erasuresOf(m *member) {
+	if m.role != captures {
+		return
+	}
+	for i := range m.spec.Deletions {
+		d := &m.spec.Deletions[i]
+		e, err := newErasing(d)
+		switch {
+		case !c.Erases:
+			err = fmt.Errorf("deletions of samples work only in varve standalone yet: nothing is deleted")
+		case err == nil && d.To.After(c.now):
+			c.runAgainAt(d.To.Time)
+			err = fmt.Errorf("nothing is deleted before %s (to)", utc(*d.To))
+		}
+		if err != nil {
+			m.out.addProblem("", fmt.Sprintf("deletions[%d]: %v", i, err))
+			continue
+		}
+		e.Group, e.Index, e.of, e.member = m.name, i, m.out, int32(len(c.members)-1)
+		c.erasing = append(c.erasing, e)
+	}
+}
+
+func newErasing(d *v1alpha1.SampleDeletion) (*erasing, error) {
+	if d.To == nil {
+		return nil, fmt.Errorf("to is required")
+	}
+	e := &erasing{Erasure: Erasure{From: math.MinInt64, To: d.To.UnixNano() - 1, Reason: d.Reason}, named: map[string]bool{}}
+	if d.From != nil {
+		e.From = d.From.UnixNano()
+	}
+	if e.From > e.To {
+		return nil, fmt.Errorf("to must be after from")
+	}
+	if d.Match == "" {
+		for _, name := range d.PVs {
+			pv := pvname.Canonical(name)
+			if err := pvname.Check(pv); err != nil {
+				return nil, fmt.Errorf("%s: %w", pv, err)
+			}
+			e.named[pv] = true
+		}
+		return e, nil
+	}
+	if d.Count == nil {
+		return nil, fmt.Errorf("count is required: the number of PVs of the group that match")
+	}
+	e.count = int(*d.Count)
+	var err error
+	e.match, err = newMatcher(d.Match)
+	return e, err
+}
+
+// noteErasures notes which deletions concern a PV. wants are the requests of all groups for it.
+func (c *compiler) noteErasures(wants []want) {
+	pv := wants[0].pv
+	for _, e := range c.erasing {
+		own := slices.ContainsFunc(wants, func(w want) bool { return w.age == e.member })
+		if own && e.match.matches(pv) {
+			e.matched++
+			e.named[pv] = true
+		}
+		if other := slices.IndexFunc(wants, func(w want) bool { return w.age != e.member }); other >= 0 && e.named[pv] {
+			e.named[pv] = false
+			e.of.addProblem(pv, fmt.Sprintf("deletions[%d]: the samples stay, because group %s names the PV, too", e.Index, c.members[wants[other].age].name))
+		}
+	}
+}
+
+// endErasures adds the deletions to the result.
+func (c *compiler) endErasures() {
+	for _, e := range c.erasing {
+		if e.match != nil && e.matched != e.count {
+			e.of.addProblem("", fmt.Sprintf("deletions[%d]: nothing is deleted, because %d PVs match, and count says %d", e.Index, e.matched, e.count))
+			continue
+		}
+		group := c.members[e.member].group
+		for pv, free := range e.named {
+			switch {
+			case free && c.Policies.KeepsData(group, pv):
+				e.of.addProblem(pv, fmt.Sprintf("deletions[%d]: the samples stay, because no ArchivePolicy lets this group own the PV", e.Index))
+			case free:
+				e.PVs = append(e.PVs, pv)
+			}
+		}
+		if len(e.PVs) == 0 {
+			continue
+		}
+		slices.Sort(e.PVs)
+		c.result.Erasures = append(c.result.Erasures, e.Erasure)
+	}
+}
+
+// Range describes the range of a deletion, in words.
+func (e *Erasure) Range() string {
+	to := time.Unix(0, e.To+1).UTC().Format(time.RFC3339)
+	if e.From == math.MinInt64 {
+		return "all samples before " + to
+	}
+	return "samples from " + e.Begin() + " to " + to
+}
+
+// Begin returns the beginning of the range as text, or "" if there is none.
+func (e *Erasure) Begin() string {
+	if e.From == math.MinInt64 {
+		return ""
+	}
+	return time.Unix(0, e.From).UTC().Format(time.RFC3339)
+}

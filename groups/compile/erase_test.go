@@ -1,0 +1,74 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/policy"
+)
+
+// TestDeletionsOfSamples checks which samples a group may delete, and why not.
+func TestDeletionsOfSamples(t *testing.T) {
+	to := at(-time.Hour)
+	entry := func(d v1alpha1.SampleDeletion) v1alpha1.SampleDeletion {
+		if d.To == nil {
+			d.To = to
+		}
+		d.Reason = "bad calibration"
+		return d
+	}
+	vacuum := policy.New([]policy.Policy{{Name: "vacuum", Prefixes: []string{"V:"}, Owners: policy.Owners{ArchiveGroups: []string{"a"}}}})
+	for _, tc := range []struct {
+		name     string
+		deletion v1alpha1.SampleDeletion
+		policies *policy.Set
+		refuse   bool   // the archive cannot delete
+		want     string // the PVs
+		problem  string // part of a problem of the group
+	}{
+		{"a range of two PVs", v1alpha1.SampleDeletion{PVs: []string{"V:A", "ca://B.VAL"}, From: at(-2 * time.Hour)}, nil, false, "B V:A", ""},
+		{"a PV that left the group", v1alpha1.SampleDeletion{PVs: []string{"GONE"}}, nil, false, "GONE", ""},
+		{"a PV that another group names", v1alpha1.SampleDeletion{PVs: []string{"B", "SHARED"}}, nil, false, "B", "SHARED: deletions[0]: the samples stay, because group ns/b names the PV, too"},
+		{"a PV of another group", v1alpha1.SampleDeletion{PVs: []string{"OTHER"}}, nil, false, "", "OTHER: deletions[0]: the samples stay, because group ns/b names the PV, too"},
+		{"all that match", v1alpha1.SampleDeletion{Match: "^V:", Count: ptr(int32(2))}, nil, false, "V:A V:B", ""},
+		{"the wrong number", v1alpha1.SampleDeletion{Match: ".*", Count: ptr(int32(3))}, nil, false, "", "deletions[0]: nothing is deleted, because 4 PVs match, and count says 3"},
+		{"no number", v1alpha1.SampleDeletion{Match: ".*"}, nil, false, "", "count is required"},
+		{"not yet", v1alpha1.SampleDeletion{PVs: []string{"B"}, To: at(time.Hour)}, nil, false, "", "nothing is deleted before 2027-06-30T01:00:00Z"},
+		{"no order", v1alpha1.SampleDeletion{PVs: []string{"B"}, From: at(0)}, nil, false, "", "to must be after from"},
+		{"PVs without an owner", v1alpha1.SampleDeletion{PVs: []string{"V:A", "B"}}, vacuum, false, "V:A", "B: deletions[0]: the samples stay, because no ArchivePolicy lets this group own the PV"},
+		{"PVs of another owner", v1alpha1.SampleDeletion{PVs: []string{"V:A", "V:GONE"}}, policy.New([]policy.Policy{{Name: "vacuum", Prefixes: []string{"V:"}, Owners: policy.Owners{ArchiveGroups: []string{"other"}}}}), false, "",
+			"V:GONE: deletions[0]: the samples stay, because no ArchivePolicy lets this group own the PV"},
+		{"a cluster", v1alpha1.SampleDeletion{PVs: []string{"B"}}, nil, true, "", "work only in varve standalone"},
+	} {
+		groups := []v1alpha1.ArchiveGroup{
+			group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("V:A", "V:B", "B", "SHARED"), Deletions: []v1alpha1.SampleDeletion{entry(tc.deletion)}}),
+			group("b", 1, v1alpha1.ArchiveGroupSpec{Channels: channels("SHARED", "OTHER")}),
+		}
+		r := Compile(groups, nil, Archive{Shards: 4, Policies: tc.policies, Erases: !tc.refuse}, now)
+		got := ""
+		for _, e := range r.Erasures {
+			got = strings.Join(e.PVs, " ")
+			if e.Group != "ns/a" || e.Reason != "bad calibration" || e.To != to.UnixNano()-1 {
+				t.Errorf("%s: %+v", tc.name, e)
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: %s", tc.name, diff)
+		}
+		problems := ""
+		for _, p := range r.Groups["ns/a"].Problems {
+			problems += fmt.Sprintf("%s: %s\n", p.PV, p.Message)
+		}
+		if (tc.problem == "") != (problems == "") || !strings.Contains(problems, tc.problem) {
+			t.Errorf("%s: problems %q, want %q", tc.name, problems, tc.problem)
+		}
+		if tc.name == "not yet" && !r.NextExpiry.Equal(now.Add(time.Hour)) {
+			t.Errorf("the result changes next at %v", r.NextExpiry)
+		}
+	}
+}
