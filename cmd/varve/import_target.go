@@ -62,7 +62,7 @@ func (o *importOptions) openCassandra(ctx context.Context, log *slog.Logger) (st
 		return st, nil
 	case errors.Is(err, schema.ErrNoSchema):
 		err = fmt.Errorf("%w (check --cassandra-keyspace %s; the import creates no tables: varve schema does)", err, o.storage.keyspace)
-	case errors.Is(err, schema.ErrVersion):
+	case errors.Is(err, store.ErrFormat), errors.Is(err, schema.ErrOld), errors.Is(err, schema.ErrNotExpanded):
 		err = fmt.Errorf("%w (import with the version of the program that the engines have)", err)
 	default:
 		err = o.storage.explain(err)
