@@ -14,7 +14,7 @@ import (
 func TestAnotherPVEnablesTheCapture(t *testing.T) {
 	p := newFixtureOf(t, archive.Names("T:", 20), `record(bo, "T:ON") { field(ZNAM, "Off") field(ONAM, "On") field(VAL, "1") field(PINI, "YES") }`)
 	p.write(t, "part-0", program.Group("part-0", `enabledBy: {pv: "pva://T:ON", when: "== 'On'"}`, p.pvs...))
-	p.write(t, "on", program.Group("on", `enabledBy: {pv: "T:ON", when: ">= 0"}`, "T:ON")) // it is archived, too, and enables itself
+	p.write(t, "switch", program.Group("switch", `enabledBy: {pv: "T:ON", when: ">= 0"}`, "T:ON")) // it is archived, too, and enables itself
 	data, begin := t.TempDir(), time.Now()
 	var a *program.Archiver
 	start := func() {
