@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/client/clienttest"
@@ -26,7 +28,7 @@ func oneWith(sealing bool, pv string, set capture.Settings) Assignment {
 	return Assignment{0: Shard{Seal: sealing, Channels: []capture.Channel{{PV: pv, Group: "lab/test", Settings: &set}}}}
 }
 
-// stored reads all samples of a PV since a time.
+// stored reads all samples of a PV since a time, as integers, or as hashes of their bytes.
 func stored(t *testing.T, r *query.Reader, pv string, begin int64) (all []sample.Sample) {
 	t.Helper()
 	read, err := r.Read(t.Context(), pv, begin, time.Now().Add(time.Hour).UnixNano(), query.Options{Inside: true})
@@ -38,7 +40,13 @@ func stored(t *testing.T, r *query.Reader, pv string, begin int64) (all []sample
 			t.Fatal(err)
 		}
 		for i := range run.Len() {
-			all = append(all, sample.Sample{Time: run.Times[i], Tag: run.Tags[i], Word: uint64(run.Float(i))})
+			s := sample.Sample{Time: run.Times[i], Tag: run.Tags[i]}
+			if run.Type.Fixed() {
+				s.Word = uint64(run.Float(i))
+			} else {
+				s.Word = xxhash.Sum64(run.Value(i))
+			}
+			all = append(all, s)
 		}
 	}
 	return all

@@ -81,12 +81,7 @@ func (c *channel) dueRepeat(now int64, monotonic time.Duration) reader {
 		return nil
 	}
 	begin := slotEnd(now+1, p) - int64(p)
-	if r := &c.repeats; r.interval != begin {
-		if r.interval == begin-int64(p) && !r.done && !c.hasSampleSinceLocked(r.interval) {
-			r.missed++
-		}
-		*r = repeats{interval: begin, missed: r.missed, renewed: r.renewed, lag: r.lag}
-	}
+	c.enterIntervalLocked(begin, p)
 	switch r := &c.repeats; {
 	case r.done:
 		return nil
@@ -98,6 +93,18 @@ func (c *channel) dueRepeat(now int64, monotonic time.Duration) reader {
 	}
 	sub, _ := c.sub.(reader)
 	return sub
+}
+
+// enterIntervalLocked begins an interval if it is a new one. It counts the previous one if that has no sample.
+func (c *channel) enterIntervalLocked(begin int64, period time.Duration) {
+	r := &c.repeats
+	if r.interval == begin {
+		return
+	}
+	if r.interval == begin-int64(period) && !r.done && !c.hasSampleSinceLocked(r.interval) {
+		r.missed++
+	}
+	*r = repeats{interval: begin, missed: r.missed, renewed: r.renewed, lag: r.lag}
 }
 
 // repeatDelay returns how long after the beginning of an interval the value of a PV is read. It spreads the reads over

@@ -14,7 +14,6 @@ import (
 func TestAnotherPVEnablesTheCapture(t *testing.T) {
 	p := newFixtureOf(t, archive.Names("T:", 20), `record(bo, "T:ON") { field(ZNAM, "Off") field(ONAM, "On") field(VAL, "1") field(PINI, "YES") }`)
 	p.write(t, "part-0", program.Group("part-0", `enabledBy: {pv: "pva://T:ON", when: "== 'On'"}`, p.pvs...))
-	p.write(t, "on", program.Group("on", `enabledBy: {pv: "T:ON", when: ">= 0"}`, "T:ON")) // it is archived, too, and enables itself
 	data, begin := t.TempDir(), time.Now()
 	var a *program.Archiver
 	start := func() {
@@ -25,7 +24,7 @@ func TestAnotherPVEnablesTheCapture(t *testing.T) {
 		program.Eventually(t, "all PVs are disabled", func() bool { return a.Summary().States["disabled"] == len(p.pvs) })
 	}
 	start()
-	a.AwaitConnected(len(p.pvs) + 1)
+	a.AwaitConnected(len(p.pvs))
 	a.GoOn(2 * time.Second)
 	p.Shell("dbpf T:ON Off")
 	disabled()
@@ -41,19 +40,15 @@ func TestAnotherPVEnablesTheCapture(t *testing.T) {
 	checkBalanceOf(t, a, "condition_unmet")
 	switched := time.Now()
 	p.Shell("dbpf T:ON On")
-	a.AwaitConnected(len(p.pvs) + 1)
+	a.AwaitConnected(len(p.pvs))
 	on := time.Now()
 	a.GoOn(2 * time.Second)
 	for _, pv := range p.pvs {
 		checkSwitched(t, pv, a.Events(pv, begin), off, again, switched, on)
 	}
 
-	if on := a.Events("T:ON", begin); len(on) != 3 || on[0].Value != 1 || on[1].Value != 0 || on[2].Value != 1 {
-		t.Errorf("T:ON has %v", on)
-	}
-
 	p.Stop() // nothing is known of T:ON any more, and the PVs are not connected
-	program.Eventually(t, "all PVs are disconnected", func() bool { return a.Summary().States["disconnected"] == len(p.pvs)+1 })
+	program.Eventually(t, "all PVs are disconnected", func() bool { return a.Summary().States["disconnected"] == len(p.pvs) })
 }
 
 // checkSwitched checks the samples of a PV. It was disabled before off, and disabled again before again, because the program
