@@ -27,6 +27,7 @@ const (
 	ComponentEngine    = "engine"
 	ComponentRetrieval = "retrieval"
 	ComponentSchema    = "schema"
+	ComponentImport    = "import"
 )
 
 const (

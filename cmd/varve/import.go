@@ -18,7 +18,7 @@ import (
 
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{Use: "import", Short: "Import the PVs and the samples of another archiver", Args: cobra.NoArgs}
-	cmd.AddCommand(newImportConfig(), newImportData())
+	cmd.AddCommand(newImportConfig(), newImportData(), newImportJob())
 	return cmd
 }
 

@@ -7,11 +7,13 @@
 //	                                                                           │
 //	                        samples that the archive has ◀── query.Reader ── compare ─▶ Verify: digests by month
 //	                                                                           │ others
-//	                                         Report ◀── seal.Importer ◀────────┘
+//	                                         Report ◀── seal.Importer ◀────────┤ archive without engines
+//	                         Report ◀── an engine seals ◀── segment ◀── queue ◀────────┘ archive with engines
 //
 // The archive is a set of samples, so an import can be interrupted at any moment and repeated: a
-// sample that the archive has is not stored again. A batch is durable before the next one is read.
-// Memory holds the names of the PVs and the files, and a batch for each PV that is being imported.
+// sample that the archive has is not stored again. Memory holds the names of the PVs and the files, a
+// batch for each PV that is being imported, and a row of the journal for each shard.
 //
-// The archive must have no other writer meanwhile: see seal.Importer.
+// Without Options.Engines, the archive must have no other writer meanwhile: see seal.Importer. With it,
+// the engines seal what the importer writes to the journal: see docs/design/import.md.
 package migration

@@ -129,7 +129,9 @@ func (q *queue) writeRow() {
 	row.Index, row.Blob = journal.EncodeRow(j.now(), q.runs)
 	q.runs, q.size = nil, 0
 	g.bytes += len(row.Index) + len(row.Blob)
+	j.done.Add(1)
 	g.rows.Go(func() error {
+		defer j.done.Done()
 		return j.retry("writing samples", func(ctx context.Context) error { return j.store.PutJournal(ctx, row) })
 	})
 }

@@ -26,6 +26,7 @@ import (
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
 	"varve.dev/varve/test/program"
 )
@@ -69,6 +70,12 @@ func stored(t *testing.T, dir string, pvs account) account {
 		t.Fatal(err)
 	}
 	defer st.Close()
+	return storedIn(t, st, pvs)
+}
+
+// storedIn returns the account of a store.
+func storedIn(t *testing.T, st store.Store, pvs account) account {
+	t.Helper()
 	r := &query.Reader{Store: st, Shards: 64}
 	return digests(t, pvs, func(pv string) iter.Seq2[*sample.Run, error] {
 		read, err := r.Read(t.Context(), pv, query.Earliest, query.Latest, query.Options{})
@@ -121,7 +128,13 @@ func encode(r *sample.Run, i int) []byte {
 // exit code is 1.
 func runImport(t *testing.T, files, archive string, flags ...string) string {
 	t.Helper()
-	args := append([]string{"import", "data", "--from", "appliance-files", files, "--data", archive}, flags...)
+	return runImportInto(t, files, append([]string{"--data", archive}, flags...)...)
+}
+
+// runImportInto is runImport into the archive that flags name.
+func runImportInto(t *testing.T, files string, flags ...string) string {
+	t.Helper()
+	args := append([]string{"import", "data", "--from", "appliance-files", files}, flags...)
 	var errs bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), program.Path(), args...)
 	cmd.Stderr = &errs
