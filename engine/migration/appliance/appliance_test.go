@@ -38,7 +38,7 @@ func double(at time.Time) string {
 
 // times are those of the samples of each PV: every day of three years.
 var times = func() (out []time.Time) {
-	for at := time.Date(2021, 3, 5, 0, 0, 0, 0, time.UTC); at.Year() < 2024; at = at.Add(24 * time.Hour) {
+	for at := time.Date(2021, 3, 5, 1, 0, 0, 0, time.UTC); at.Year() < 2024; at = at.Add(24 * time.Hour) {
 		out = append(out, at)
 	}
 	return out
