@@ -170,8 +170,8 @@ LONG = TestLong_
 # times as long.
 SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/archiverstatus ./controllers/figures \
   ./controllers/groupstatus ./controllers/placement ./controllers/placement/simulate ./controllers/render ./engine/block \
-  ./engine/ca/proto ./engine/change ./engine/checksum ./engine/condition ./engine/layout ./engine/moment ./engine/pbfile ./engine/postprocess \
-  ./engine/pva/proto ./engine/pvname ./engine/rollup ./engine/sample ./engine/serve/table ./engine/serve/value \
+  ./engine/ca/proto ./engine/change ./engine/checksum ./engine/condition ./engine/layout ./engine/migration/csvfile ./engine/moment ./engine/pbfile \
+  ./engine/postprocess ./engine/pva/proto ./engine/pvname ./engine/rollup ./engine/sample ./engine/serve/table ./engine/serve/value \
   ./engine/upstream/compare ./groups/channellist ./groups/compile ./groups/migration ./groups/sources ./hack/charts \
   ./hack/image ./hack/pending ./ioc/sim ./test/handover
 

@@ -1,7 +1,7 @@
 // Package migration stores the samples of another archive in this one:
 //
 //	directory ─▶ Scan ─▶ Tree: files by PV ─▶ pbfile.Reader ─┐
-//	tables ────▶ rdb.Open ─▶ rdb.Source: channels by PV ─────┴─▶ Sink: batches of samples, marks, metadata
+//	others ────▶ Open of rdb, pvarchiver, appliance, csvfile ┴─▶ Sink: batches of samples, marks, metadata
 //	                                                                           │
 //	                          times to import, deletion cutoff, rate ─────▶ filter
 //	                                                                           │

@@ -111,6 +111,7 @@ func (r *reader) readRange(ctx context.Context, end int64) (count int, err error
 		if err := r.fail(ctx, end, err); err != nil {
 			return count, err
 		}
+		r.seen = math.MinInt64 // the server may send the last sample of this range with the next one
 	default:
 		r.refused = 0
 	}

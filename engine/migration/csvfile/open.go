@@ -44,6 +44,7 @@ type part struct {
 	pv         string // the canonical name, if the file has a column for it
 	start, end int64  // bytes, of the text without compression. end is 0 if the whole file is of the PV
 	line       int    // number of lines before start
+	size       int64  // bytes of the file that the part takes
 }
 
 // Bounds.
@@ -175,6 +176,7 @@ func (s *Source) file(ctx context.Context, path string, size int64, want func(st
 }
 
 func (s *Source) add(pv string, p part, size int64) {
+	p.size = size
 	s.parts[pv] = append(s.parts[pv], p)
 	s.Count++
 	s.Size += size

@@ -37,11 +37,10 @@ func (s *Source) Read(ctx context.Context, pv string, _, _ int64, to migration.S
 		to.Metadata(m)
 	}
 	for _, p := range sorted(s.parts[pv]) {
-		size, err := r.part(ctx, &p)
-		if err != nil {
+		if err := r.part(ctx, &p); err != nil {
 			return err
 		}
-		to.Progress(1, size)
+		to.Progress(1, p.size)
 	}
 	if r.repeats > 0 {
 		to.Note(fmt.Sprintf("%d rows of the Channel Archiver that only repeat the value before are left out", r.repeats))
@@ -49,29 +48,29 @@ func (s *Source) Read(ctx context.Context, pv string, _, _ int64, to migration.S
 	return nil
 }
 
-// part reads a part of a file, and returns its size. It fails only if the sink fails, or if ctx ends.
-func (r *reader) part(ctx context.Context, p *part) (size int64, err error) {
+// part reads a part of a file. It fails only if the sink fails, or if ctx ends.
+func (r *reader) part(ctx context.Context, p *part) error {
 	in, err := openText(p.path)
 	if err != nil {
 		r.to.Problem(p.path, 0, err)
-		return 0, nil
+		return nil
 	}
 	defer in.Close()
 	l, err := r.begin(in, p)
 	if err != nil {
 		r.to.Problem(p.path, 0, err)
-		return 0, nil
+		return nil
 	}
 	for p.end == 0 || l.offset < p.end {
 		line, err := l.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return l.offset - p.start, r.flush(ctx)
+			return r.flush(ctx)
 		case err == nil:
 			err = r.row(line, p)
 		case !errors.Is(err, errLong) && !errors.Is(err, errOpenEnd): // the disk fails
 			r.to.Problem(p.path, 0, err)
-			return l.offset - p.start, r.flush(ctx)
+			return r.flush(ctx)
 		case p.pv != "":
 			err = nil // named before
 		}
@@ -80,11 +79,11 @@ func (r *reader) part(ctx context.Context, p *part) (size int64, err error) {
 		}
 		if r.count >= migration.Batch || r.size >= batchBytes {
 			if err := r.flush(ctx); err != nil {
-				return 0, err
+				return err
 			}
 		}
 	}
-	return l.offset - p.start, r.flush(ctx)
+	return r.flush(ctx)
 }
 
 // begin returns the lines of a part.
