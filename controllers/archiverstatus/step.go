@@ -37,8 +37,8 @@ func RolledOut(d *appsv1.Deployment, hash string) bool {
 // Complete reports whether a Job is complete.
 func Complete(job *batchv1.Job) bool { return complete(job) }
 
-// waiting returns the condition Progressing while pods wait for a step, or nil.
-func waiting(in *Input) *metav1.Condition {
+// stepCondition returns the condition Progressing while pods wait for a step, or nil.
+func stepCondition(in *Input) *metav1.Condition {
 	condition := func(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
 		return &metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: status, Reason: reason, Message: message}
 	}
