@@ -50,7 +50,7 @@ func progressing(in *Input) metav1.Condition {
 	yes := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason, Message: message}
 	}
-	if c := waiting(in); c != nil {
+	if c := stepCondition(in); c != nil {
 		return *c
 	}
 	switch {

@@ -37,27 +37,27 @@ func RolledOut(d *appsv1.Deployment, hash string) bool {
 // Complete reports whether a Job is complete.
 func Complete(job *batchv1.Job) bool { return complete(job) }
 
-// waiting returns the condition Progressing while pods wait for a step, or nil.
-func waiting(in *Input) *metav1.Condition {
-	condition := func(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
+// stepCondition returns the condition Progressing while pods wait for a step, or nil.
+func stepCondition(in *Input) *metav1.Condition {
+	of := func(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
 		return &metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: status, Reason: reason, Message: message}
 	}
 	switch in.Step {
 	case StepPaused:
-		return condition(metav1.ConditionFalse, v1alpha1.ReasonRolloutPaused,
+		return of(metav1.ConditionFalse, v1alpha1.ReasonRolloutPaused,
 			"spec.paused is true: the schema Job does not run, and no pod is replaced; set it to false to continue")
 	case StepSchema:
 		message := "the schema Job adds what the new version needs in Cassandra; until then, retrieval pods and engines stay as they are"
 		if failed := schemaFailure(in); failed != "" {
 			message = heldBack(failed)
 		}
-		return condition(metav1.ConditionTrue, v1alpha1.ReasonSchemaRuns, message)
+		return of(metav1.ConditionTrue, v1alpha1.ReasonSchemaRuns, message)
 	case StepRetrieval:
 		ready := "none"
 		if d := in.Retrieval; d != nil {
 			ready = fmt.Sprintf("%d of %d", min(d.Status.UpdatedReplicas, d.Status.ReadyReplicas), wanted(d.Spec.Replicas))
 		}
-		return condition(metav1.ConditionTrue, v1alpha1.ReasonRollingOut,
+		return of(metav1.ConditionTrue, v1alpha1.ReasonRollingOut,
 			ready+" of the retrieval pods have the new version and are ready; engines stay as they are until all have it")
 	}
 	return nil

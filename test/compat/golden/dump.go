@@ -68,6 +68,8 @@ type table struct {
 	name        string
 	keys, cells []string
 	collection  map[string]bool // of cells
+	clustering  map[string]bool // of keys
+	static      map[string]bool // of cells
 }
 
 func columnsOf(ctx context.Context, session *gocql.Session, keyspace string) ([]*table, error) {
@@ -77,13 +79,17 @@ func columnsOf(ctx context.Context, session *gocql.Session, keyspace string) ([]
 	for it.Scan(&of, &column, &kind, &typ) {
 		i := slices.IndexFunc(out, func(t *table) bool { return t.name == of })
 		if i < 0 {
-			i, out = len(out), append(out, &table{name: of, collection: map[string]bool{}})
+			i, out = len(out), append(out, &table{
+				name: of, collection: map[string]bool{}, clustering: map[string]bool{}, static: map[string]bool{},
+			})
 		}
 		switch t := out[i]; kind {
 		case "partition_key", "clustering":
 			t.keys = append(t.keys, column)
+			t.clustering[column] = kind == "clustering"
 		default:
 			t.cells = append(t.cells, column)
+			t.static[column] = kind == "static"
 			t.collection[column] = strings.HasPrefix(typ, "set<")
 		}
 	}
@@ -143,31 +149,52 @@ func Load(ctx context.Context, session *gocql.Session, keyspace string, from io.
 			return fmt.Errorf("creating a table: %w\n%s", err, stmt)
 		}
 	}
+	tables, err := columnsOf(ctx, session, keyspace)
+	if err != nil {
+		return err
+	}
 	for _, r := range d.Rows {
-		if err := r.write(ctx, session, keyspace); err != nil {
+		i := slices.IndexFunc(tables, func(t *table) bool { return t.name == r.Table })
+		if i < 0 {
+			return fmt.Errorf("the dump has a row of table %s, which it does not create", r.Table)
+		}
+		if err := r.write(ctx, session, keyspace, tables[i]); err != nil {
 			return fmt.Errorf("writing a row of table %s: %w", r.Table, err)
 		}
 	}
 	return nil
 }
 
-// write writes each cell with its timestamp. A row without cells consists of its key.
-func (r *Row) write(ctx context.Context, session *gocql.Session, keyspace string) error {
-	var where, columns, marks []string
-	var keys []any
-	for c, v := range r.Key {
-		where, columns = append(where, c+" = fromJson(?)"), append(columns, c)
-		marks, keys = append(marks, "fromJson(?)"), append(keys, v)
-	}
+// write writes each cell with its timestamp. A row without cells consists of its key. A static cell belongs to
+// the partition.
+func (r *Row) write(ctx context.Context, session *gocql.Session, keyspace string, t *table) error {
 	if len(r.Cells) == 0 {
+		columns, marks, keys := r.key(t.keys)
 		return session.Query(fmt.Sprintf("INSERT INTO %s.%s (%s) VALUES (%s)", keyspace, r.Table, strings.Join(columns, ", "), strings.Join(marks, ", ")),
 			keys...).ExecContext(ctx)
 	}
+	partition := slices.DeleteFunc(slices.Clone(t.keys), func(c string) bool { return t.clustering[c] })
 	for c, v := range r.Cells {
-		stmt := fmt.Sprintf("UPDATE %s.%s USING TIMESTAMP ? SET %s = fromJson(?) WHERE %s", keyspace, r.Table, c, strings.Join(where, " AND "))
+		of := t.keys
+		if t.static[c] {
+			of = partition
+		}
+		columns, marks, keys := r.key(of)
+		for i := range columns {
+			columns[i] += " = " + marks[i]
+		}
+		stmt := fmt.Sprintf("UPDATE %s.%s USING TIMESTAMP ? SET %s = fromJson(?) WHERE %s", keyspace, r.Table, c, strings.Join(columns, " AND "))
 		if err := session.Query(stmt, append([]any{v.Stamp, v.Value}, keys...)...).ExecContext(ctx); err != nil {
 			return fmt.Errorf("column %s: %w", c, err)
 		}
 	}
 	return nil
+}
+
+// key returns the names of key columns, the marks for their values in a statement, and the values.
+func (r *Row) key(of []string) (columns, marks []string, values []any) {
+	for _, c := range of {
+		columns, marks, values = append(columns, c), append(marks, "fromJson(?)"), append(values, r.Key[c])
+	}
+	return columns, marks, values
 }
