@@ -232,7 +232,7 @@ func TestADeletedRangeIsGone(t *testing.T) {
 		if s, _ := x.Capture().Status("A"); s.Dropped[sample.Expired] != 1 {
 			t.Errorf("the late sample in the range is not counted: %v", s.Dropped)
 		}
-		out, err := x.Erase(t.Context(), Deletion{PVs: []string{"A", "NOBODY"}, From: x.deleted[0].From, To: x.deleted[0].To})
+		out, err := x.Erase(x.t.Context(), Deletion{PVs: []string{"A", "NOBODY"}, From: x.deleted[0].From, To: x.deleted[0].To})
 		if err != nil || out.Removed != 1 || out.Unknown != 1 {
 			t.Errorf("the deletion reports %+v, %v", out, err)
 		}
@@ -272,7 +272,7 @@ func TestAMarkSaysWhoDeleted(t *testing.T) {
 			testclock.Advance(time.Minute)
 		}
 		var marks []string
-		for m, err := range x.st.Marks(t.Context(), "A", math.MinInt64, math.MaxInt64) {
+		for m, err := range x.st.Marks(x.t.Context(), "A", math.MinInt64, math.MaxInt64) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -285,7 +285,7 @@ func TestAMarkSaysWhoDeleted(t *testing.T) {
 			t.Errorf("marks %q, want %q", marks, want)
 		}
 		x.erase(time.Unix(0, math.MinInt64), begun.Add(6*time.Minute))
-		for m, err := range x.st.Marks(t.Context(), "A", begun.UnixNano()+1, math.MaxInt64) {
+		for m, err := range x.st.Marks(x.t.Context(), "A", begun.UnixNano()+1, math.MaxInt64) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +294,7 @@ func TestAMarkSaysWhoDeleted(t *testing.T) {
 			}
 		}
 		x.check("all earlier ones")
-		if _, err := x.Erase(t.Context(), Deletion{PVs: []string{"A"}, To: time.Now().Add(time.Minute).UnixNano()}); !errors.Is(err, ErrNotPast) {
+		if _, err := x.Erase(x.t.Context(), Deletion{PVs: []string{"A"}, To: time.Now().Add(time.Minute).UnixNano()}); !errors.Is(err, ErrNotPast) {
 			t.Errorf("a deletion that ends in the future: %v", err)
 		}
 	})
@@ -359,7 +359,7 @@ func eraseAtRandom(t *testing.T, seeds, steps int) {
 				}
 				for range 8 { // deletions that a restart interrupted begin again
 					for _, d := range x.deleted {
-						if _, err := x.Erase(t.Context(), Deletion{PVs: []string{"A"}, From: d.From, To: d.To}); err != nil {
+						if _, err := x.Erase(x.t.Context(), Deletion{PVs: []string{"A"}, From: d.From, To: d.To}); err != nil {
 							t.Fatal(err)
 						}
 					}

@@ -15,6 +15,9 @@ func (b *binning) findSeam(ctx context.Context, r *Reader, lost *Losses, failed 
 	if b.seam, err = r.seam(ctx, b.p.PV, failed); err != nil {
 		return err
 	}
+	if b.seam != ownOnly && b.seam <= b.first && b.p.Deleted.Overlaps(b.seam, b.first) {
+		b.seam = b.first + 1 // the value that the PV held may be that of a sample of the other archive
+	}
 	pv := pvname.Canonical(b.p.PV)
 	b.joined = func(ctx context.Context, from, to int64) (*Samples, error) {
 		return r.Read(ctx, pv, from, to, Options{Lost: lost})

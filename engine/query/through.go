@@ -207,8 +207,8 @@ func (r *Reader) readThrough(ctx context.Context, pv string, from, to int64, opt
 		own = &Samples{CompleteUntil: Latest, All: func(func(*sample.Run, error) bool) {}}
 	}
 	from, to = max(from, Earliest), min(to, Latest)
-	if seam == ownOnly || from > to || !needsOutside(seam, from, opts) {
-		return own, nil
+	if seam == ownOnly || from > to || !needsOutside(seam, from, opts) && (opts.Inside || !own.deleted.Overlaps(seam, from)) {
+		return own, nil // if samples since the seam are deleted, the last one before the range may be outside
 	}
 	last := min(to, seam-1)
 	outside := func(yield func(*sample.Run, error) bool) {
