@@ -115,6 +115,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 		c.decide(c.withoutDuplicates(rest[:n]))
 		rest = rest[n:]
 	}
+	c.nameChannels()
 	for _, m := range c.members {
 		slices.SortStableFunc(m.out.Problems, func(a, b Problem) int { return cmp.Compare(a.PV, b.PV) })
 	}
@@ -165,6 +166,7 @@ type compiler struct {
 
 	members []member // participating groups, the oldest first
 	wants   []want
+	named   []otherNames // channels with former names or aliases
 }
 
 // member is a participating group.
