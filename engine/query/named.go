@@ -334,19 +334,23 @@ func (r *Reader) OtherNames(ctx context.Context, name string) (f names.Fact, err
 	return f, nil
 }
 
+// Alias is an alias and its PV.
+type Alias struct{ Alias, PV string }
+
 // Aliases yields the aliases of all PVs that the sender of the request may know, in no particular order.
-func (r *Reader) Aliases(ctx context.Context) iter.Seq2[string, string] {
-	return func(yield func(alias, pv string) bool) {
+func (r *Reader) Aliases(ctx context.Context) iter.Seq2[Alias, error] {
+	return func(yield func(Alias, error) bool) {
 		if r.named == nil {
 			return
 		}
 		v, err := r.named.book.View(ctx)
 		if err != nil {
+			yield(Alias{}, err)
 			return
 		}
 		for f := range v.All() {
 			for _, alias := range f.Aliases {
-				if pv, _ := v.Target(alias); pv == f.PV && r.Sees(ctx, alias) && r.Sees(ctx, pv) && !yield(alias, pv) {
+				if pv, _ := v.Target(alias); pv == f.PV && r.Sees(ctx, alias) && r.Sees(ctx, pv) && !yield(Alias{alias, pv}, nil) {
 					return
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,12 +35,28 @@ func (h *Handler) matchingPVs(a args) (any, error) {
 	return h.allPVs(a)
 }
 
-// allPVs answers a list of all names, or of all matching names.
+// allPVs answers a list of all names, or of all matching names, with aliases.
 func (h *Handler) allPVs(a args) (any, error) { return h.matching(a, defaultLimit) }
 
-// expandedNames answers the same without a default limit. The archive has no aliases and archives
-// no field of a record under the name of its PV.
+// expandedNames answers the same without a default limit. The archive archives no field of a record under the name of its PV.
 func (h *Handler) expandedNames(a args) (any, error) { return h.matching(a, noLimit) }
+
+// allAliases answers the aliases with their PVs, by alias.
+func (h *Handler) allAliases(a args) (any, error) {
+	type alias struct {
+		AliasName string `json:"aliasName"`
+		SrcPVName string `json:"srcPVName"`
+	}
+	all := []alias{}
+	for name, err := range h.Reader.Aliases(a.r.Context()) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, alias{name.Alias, name.PV})
+	}
+	slices.SortFunc(all, func(a, b alias) int { return strings.Compare(a.AliasName, b.AliasName) })
+	return all, nil
+}
 
 func (h *Handler) matching(a args, limit int) (any, error) {
 	limit, match, err := selection(a, limit)
