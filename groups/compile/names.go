@@ -16,6 +16,9 @@ import (
 // MaxFormer is the maximum number of former names of a PV, with those of its former names.
 const MaxFormer = 16
 
+// MaxAliases is the maximum number of aliases of a PV.
+const MaxAliases = 16
+
 // otherNames are the former names and aliases that a group gives to a PV.
 type otherNames struct {
 	want
