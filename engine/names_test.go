@@ -78,4 +78,3 @@ func TestNamesWaitForTheStore(t *testing.T) {
 		return err == nil && v.Empty()
 	})
 }
-

@@ -22,7 +22,7 @@ const (
 	// fresh is how long a view counts as present.
 	fresh = 5 * time.Second
 	// overlap is how far before the latest fact the register is read again, because writes of several engines may overlap.
-	overlap = int64(time.Hour)
+	overlap = int64(time.Minute)
 	// end is after all times of facts.
 	end = int64(1) << 62
 )
@@ -126,8 +126,8 @@ func (b *Book) read(ctx context.Context) (*View, error) {
 	return h.View, nil
 }
 
-// put appends facts to the register. Its time is at least now, in ns since 1970, and later than those of all facts that were read.
-// The caller is the only one that writes as writer w.
+// put appends facts to the register. Their times are later than now, in ns since 1970, and than those of all facts that were
+// read. The caller is the only one that writes as writer w.
 func (b *Book) put(ctx context.Context, w store.WriterID, now int64, facts []Fact) error {
 	v, err := b.Refresh(ctx)
 	if err != nil {

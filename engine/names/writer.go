@@ -37,8 +37,8 @@ func NewWriter(b *Book, id store.WriterID, now func() int64, log *slog.Logger) *
 	return &Writer{book: b, id: id, now: now, log: log, wake: make(chan struct{}, 1)}
 }
 
-// Set sets the names of all captured PVs that have other names. captured reports whether a PV is captured. A captured PV that
-// is not among the named ones has no other names any longer. Set does not block.
+// Set sets the names of all captured PVs that have other names. captured reports whether a PV is captured. A captured PV
+// that is not among the named ones has no other names any longer. Set does not block.
 func (w *Writer) Set(named map[string]Fact, captured func(pv string) bool) {
 	w.mu.Lock()
 	w.target = &target{named, captured}
@@ -57,7 +57,7 @@ func (w *Writer) Run(ctx, hard context.Context) {
 			w.write(ctx)
 		case <-ctx.Done():
 			if err := w.try(hard); err != nil {
-				w.log.Warn("names of PVs are not stored; the next start stores them", "err", err)
+				w.report(err) // the next start stores them
 			}
 			return
 		}
@@ -71,10 +71,20 @@ func (w *Writer) write(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		w.log.Warn("storing names of PVs failed; it is tried again", "err", err)
+		w.report(err)
 		if !b.Wait(ctx) {
 			return
 		}
+	}
+}
+
+// report logs why facts are not stored. Most archives have none, and other parts report that the store is away.
+func (w *Writer) report(err error) {
+	w.mu.Lock()
+	t := w.target
+	w.mu.Unlock()
+	if t != nil && len(t.named) > 0 {
+		w.log.Warn("storing names of PVs failed; it is tried again", "err", err)
 	}
 }
 

@@ -28,9 +28,11 @@ func (n *named) bins(ctx context.Context, list []string, from, to, width int64, 
 	return &Bins{CompleteUntil: complete, Width: b.width, Stored: len(b.levels) > 0, Outside: outside, All: b.all(ctx)}, nil
 }
 
-// binning returns a binning of the first name of a list, and in older those of the other names that are needed. All have the
-// same levels and the same joiner, so that the bins of all names have the same width.
-func (n *named) binning(ctx context.Context, list []string, levels []store.Level, from, to, width int64, opts BinOptions) (*binning, error) {
+// binning returns a binning of the first name of a list, and in older those of the other names that are needed. All have
+// the same levels and the same joiner, so that the bins of all names have the same width.
+func (n *named) binning(
+	ctx context.Context, list []string, levels []store.Level, from, to, width int64, opts BinOptions,
+) (*binning, error) {
 	b := n.base.binningOf(list[0], levels, width, opts.Width != 0)
 	b.first, b.end = rollup.Floor(from, b.width), rollup.Floor(to, b.width)+b.width
 	b.p.leaveOut(opts.Lost)
@@ -110,8 +112,8 @@ func (b *binning) runHistory(ctx context.Context) error {
 	return b.join.close(b.end)
 }
 
-// history finds the bins in [lo, hi). Before the seam, they are those of the former names, except where samples of both names
-// are in a bin:
+// history finds the bins in [lo, hi). Before the seam, they are those of the former names, except where samples of both
+// names are in a bin:
 //
 //	lo        early sample       last     split               hi
 //	  │ older    │unit│ older      │ unit   │ this name         │
@@ -134,27 +136,7 @@ func (b *binning) history(ctx context.Context, lo, hi int64, behind bool) error 
 		split = min(hi, rollup.Floor(b.seam-1, unit)+unit)
 		last = max(lo, split-unit)
 	}
-	at := lo
-	if b.tooEarly {
-		if err := b.computeJoined(ctx, lo, last, unit); err != nil {
-			return err
-		}
-		at = last
-	}
-	for _, t := range b.early {
-		start := rollup.Floor(t, unit)
-		if start < at || start >= last {
-			continue
-		}
-		if err := b.older.history(ctx, at, start, behind || at != lo); err != nil {
-			return err
-		}
-		if err := b.computeJoined(ctx, start, start+unit, unit); err != nil {
-			return err
-		}
-		at = start + unit
-	}
-	if err := b.older.history(ctx, at, last, behind || at != lo); err != nil {
+	if err := b.beforeSeam(ctx, lo, last, behind); err != nil {
 		return err
 	}
 	if err := b.computeJoined(ctx, last, split, unit); err != nil {
@@ -163,8 +145,30 @@ func (b *binning) history(ctx context.Context, lo, hi int64, behind bool) error 
 	return b.coverAll(ctx, split, hi, true)
 }
 
-// coverAll finds the bins of this name in [lo, hi): those that begin and end with whole bins of the width at all levels, and the
-// others at the finest one.
+// beforeSeam finds the bins in [lo, hi), which ends before the seam.
+func (b *binning) beforeSeam(ctx context.Context, lo, hi int64, behind bool) error {
+	unit := b.unit()
+	if b.tooEarly {
+		return b.computeJoined(ctx, lo, hi, unit)
+	}
+	for _, t := range b.early {
+		start := rollup.Floor(t, unit)
+		if start < lo || start >= hi {
+			continue
+		}
+		if err := b.older.history(ctx, lo, start, behind); err != nil {
+			return err
+		}
+		if err := b.computeJoined(ctx, start, start+unit, unit); err != nil {
+			return err
+		}
+		lo, behind = start+unit, true
+	}
+	return b.older.history(ctx, lo, hi, behind)
+}
+
+// coverAll finds the bins of this name in [lo, hi): whole bins of the width at all levels, and the others at the finest
+// one.
 func (b *binning) coverAll(ctx context.Context, lo, hi int64, behind bool) error {
 	from, to := min(hi, rollup.Floor(lo+b.width-1, b.width)), rollup.Floor(hi, b.width)
 	finest := max(0, len(b.levels)-1)

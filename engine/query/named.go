@@ -20,10 +20,10 @@ import (
 //	OLD, if it has│ OLD               │
 //	any           │ NEW, if it has any│ NEW
 //
-// The samples of each name stay stored under that name. Before the seam of a name, a read also has the samples of the names
-// before it, because the first value of a subscription, and imported samples, may be older than the seam. A sample that two
-// names have is yielded once. After the seam, a former name is not read, even if its record still exists. A name that was never
-// connected has no seam: all samples of its former names count.
+// The samples of each name stay stored under that name. Before the seam of a name, a read also has the samples of the
+// names before it, because the first value of a subscription, and imported samples, may be older than the seam. A sample
+// that two names have is yielded once. After the seam, a former name is not read, even if its record still exists. A name
+// that was never connected has no seam: all samples of its former names count.
 //
 // A sender of a request who may not read a former name reads a history without it.
 type named struct {
@@ -32,7 +32,7 @@ type named struct {
 	seams Through // only its cache
 }
 
-// Named returns a reader that reads what r reads, by all names that a book has. The reader stays as it is if there is no book.
+// Named returns a reader that reads what r reads, by all names that a book has. Without a book, it returns r.
 func Named(r *Reader, book *names.Book) *Reader {
 	if book == nil {
 		return r
@@ -43,8 +43,8 @@ func Named(r *Reader, book *names.Book) *Reader {
 	return &with
 }
 
-// parts returns the names of a PV, the present one first, and its former names, latest first. It returns nil if the PV has only
-// the name that is given.
+// parts returns the names of a PV: the present one first, and then its former names, the latest first. It returns nil if
+// the PV has only the name that is given.
 func (r *Reader) parts(ctx context.Context, pv string) ([]string, error) {
 	if r.named == nil {
 		return nil, nil
@@ -308,8 +308,8 @@ func (r *Reader) addNamed(ctx context.Context, found *namesFound, match func(pv 
 	return nil
 }
 
-// OtherNames returns the former names of a PV, the latest first, and its aliases, as far as the sender of the request may know them. PV is
-// the PV that has the name: it differs from the name if that is an alias.
+// OtherNames returns the former names of a PV, the latest first, and its aliases, as far as the sender of the request may
+// know them. PV is the PV that has the name: it differs from the name if that is an alias.
 func (r *Reader) OtherNames(ctx context.Context, name string) (f names.Fact, err error) {
 	f.PV = pvname.Canonical(name)
 	if r.named == nil {

@@ -52,8 +52,8 @@ func (n *named) periods(ctx context.Context, list []string) (all []period, err e
 	return all, nil
 }
 
-// since returns the time from which on the marks of the first name of a list count. While Varve waits for the first connection under
-// the new name, marks of the former one count as long as updates arrive under it.
+// since returns the time from which on the marks of the first name of a list count. While Varve waits for the first
+// connection under the new name, marks of the former one count as long as updates arrive under it.
 func (n *named) since(ctx context.Context, list []string) (int64, error) {
 	seam, err := n.seam(ctx, list[0])
 	if err != nil || seam != noSeam {
