@@ -52,7 +52,7 @@ func (r *rig) connected(pv string, at int64) {
 // TestEveryReadJoinsFormerNames compares the answers of every read path about a renamed PV, and about an alias, with those of an
 // archive that has all samples under one name.
 func TestEveryReadJoinsFormerNames(t *testing.T) {
-	const first, seam = newYear - 600*second, newYear - 300*second
+	first, seam := newYear-600*second, newYear-300*second
 	r := newNamed(t, names.Fact{PV: "SR:I", Former: []string{"SR:O"}, Aliases: []string{"SR:A"}})
 	r.put("SR:O", ramp(first, 295), 1)
 	r.connected("SR:O", first)
