@@ -35,6 +35,7 @@ func TestARenamedPVMoves(t *testing.T) {
 		v, err := a.Names().Refresh(t.Context())
 		return err == nil && len(v.Former("NEW")) == 1
 	})
+	eventually(t, "the directory knows in which shard the old name is", func() bool { return inBlocks(t, st, "OLD") == 300 })
 	both := with(a.Names())
 	wantAll(t, both, "NEW", sent, "before the first sample")
 	send("NEW")

@@ -77,9 +77,9 @@ func TestEveryReadJoinsFormerNames(t *testing.T) {
 		"/retrieval/data/getData.json?pv=PV.DESC" + span, "/retrieval/data/getData.json?pv=PV&from=2025-12-31T23:54:58Z&to=2025-12-31T23:54:58Z",
 		"/api/v1/samples?pv=PV" + span, "/api/v1/samples?pv=PV&points=20" + span, "/api/v1/samples?pv=PV&where=PV%3E100" + span, "/api/v1/bins?pv=PV&points=20" + span,
 		"/api/v1/statistics?pv=PV" + span, "/api/v1/gaps?pv=PV" + span, "/api/v1/marks?pv=PV" + span, "/api/v1/metadata?pv=PV" + span, "/api/v1/snapshot?pv=PV&at=2025-12-31T23:52:00Z",
-		"/api/v1/table?pv=PV&every=30s" + span, "/api/v1/losses?pv=PV" + span, "/prometheus/api/v1/query?query=PV&time=1767225120",
+		"/api/v1/samples?pv=PV&align=30s" + span, "/api/v1/samples?pv=PV&align=30s&fill=mean" + span, "/api/v1/files?pv=PV" + span, "/prometheus/api/v1/query?query=PV&time=1767225120",
 		"/prometheus/api/v1/query_range?query=PV&start=1767224900&end=1767225120&step=10",
-		"/archive-access/api/1.0/archive/1/samples/PV?start=1767224900000000000&end=1767225500000000000", "/mgmt/bpl/getPVStatus?pv=PV", "/mgmt/bpl/areWeArchivingPV?pv=PV",
+		"/archive-access/api/1.0/archive/1/samples/PV?start=1767224900000000000&end=1767225500000000000", "/mgmt/bpl/getPVStatus?pv=PV", "/retrieval/bpl/areWeArchivingPV?pv=PV",
 		"/retrieval/bpl/getMetadata?pv=PV",
 	} {
 		for _, pv := range []string{"SR:I", "SR:A"} {

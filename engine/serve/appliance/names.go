@@ -211,6 +211,13 @@ func (h *Handler) archivedPVsNotInList(a args) (any, error) {
 	for _, name := range given {
 		in[pvname.Canonical(name)] = true
 	}
+	aliases, err := h.givenAliases(a.r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	for pv := range aliases {
+		in[pv] = true
+	}
 	return h.namesOf(args{r: a.r}, func(s *capture.Status) bool { return !in[s.PV] })
 }
 
@@ -234,6 +241,10 @@ func (h *Handler) captured(ctx context.Context, names []string) (map[string]bool
 	for _, name := range names {
 		in[pvname.Canonical(name)] = false
 	}
+	aliases, err := h.givenAliases(ctx, in)
+	if err != nil {
+		return nil, err
+	}
 	for s, err := range h.Channels.Statuses(ctx) {
 		if err != nil {
 			return nil, incomplete(ctx, err)
@@ -241,8 +252,25 @@ func (h *Handler) captured(ctx context.Context, names []string) (map[string]bool
 		if _, given := in[s.PV]; given {
 			in[s.PV] = true
 		}
+		for _, alias := range aliases[s.PV] {
+			in[alias] = true
+		}
 	}
 	return in, h.addFields(ctx, in)
+}
+
+// givenAliases returns the given names that are aliases, by PV.
+func (h *Handler) givenAliases(ctx context.Context, given map[string]bool) (map[string][]string, error) {
+	aliases := map[string][]string{}
+	for a, err := range h.Reader.Aliases(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if _, is := given[a.Alias]; is {
+			aliases[a.PV] = append(aliases[a.PV], a.Alias)
+		}
+	}
+	return aliases, nil
 }
 
 // addFields marks the names that are not captured themselves, but are fields of captured PVs.
