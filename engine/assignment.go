@@ -66,6 +66,7 @@ func (e *Engine) Apply(a Assignment) {
 			e.marks.Add(c.PV, sample.Mark{Time: c.Time, Kind: sample.Removed, Text: c.Group})
 		}
 	}
+	e.applyNames(a)
 	for _, h := range fresh {
 		e.markTaken(h.journal.Shard, a[h.journal.Shard].Channels)
 	}

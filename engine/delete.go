@@ -50,5 +50,8 @@ func (e *Engine) Delete(ctx context.Context, shard int, pvs []string) error {
 	if e.spooledIn(shard) > 0 {
 		return fmt.Errorf("deleting from shard %d: %w", shard, ErrSpooled)
 	}
-	return e.marks.Deleting(ctx, func() error { return sealer.Delete(ctx, pvs) })
+	if err := e.marks.Deleting(ctx, func() error { return sealer.Delete(ctx, pvs) }); err != nil {
+		return err
+	}
+	return e.names.Forget(ctx, pvs)
 }

@@ -34,6 +34,7 @@ import (
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/loglimit"
 	"varve.dev/varve/engine/mark"
+	"varve.dev/varve/engine/names"
 	"varve.dev/varve/engine/seal"
 	"varve.dev/varve/engine/spool"
 	"varve.dev/varve/engine/store"
@@ -130,6 +131,8 @@ type Engine struct {
 	peers          peers
 	writer         store.WriterID
 	marks          *mark.Log
+	book           *names.Book
+	names          *names.Writer
 	damage         damage
 	capture        *capture.Manager
 	memory         *journal.Memory

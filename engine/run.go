@@ -10,6 +10,7 @@ import (
 	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/mark"
+	"varve.dev/varve/engine/names"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/seal"
 	"varve.dev/varve/engine/spool"
@@ -24,6 +25,8 @@ func New(opts Options) *Engine {
 	}
 	e.marks = mark.NewLog(opts.Store, e.writer, opts.Registerer, opts.Log)
 	e.marks.UseClock(e.clock)
+	e.book = names.NewBook(opts.Store, opts.Log)
+	e.names = names.NewWriter(e.book, e.writer, func() int64 { return e.clock.Now().Begin }, opts.Log)
 	e.journalMetrics = journal.NewMetrics(opts.Registerer, e.memory)
 	e.journalConfig = &journal.Config{
 		Store: opts.Store, Flush: opts.Flush, RowBytes: rowBytes, Memory: e.memory,
@@ -70,6 +73,7 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	holding.Go(func() { e.expire(ctx) })
 	holding.Go(func() { e.guard.Run(ctx) })
 	holding.Go(func() { e.watchdog.Run(ctx) })
+	holding.Go(func() { e.names.Run(ctx, hard) })
 	left := e.start(holdingsHard, &holding)
 	<-ctx.Done()
 	timer := time.AfterFunc(e.opts.Grace, kill)

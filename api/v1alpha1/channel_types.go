@@ -22,6 +22,22 @@ type Channel struct {
 	// +optional
 	Provider Provider `json:"provider,omitempty"`
 
+	// formerly are names that the PV had before. Reads of the PV also return the samples that were
+	// stored under these names before Varve was first connected to the PV under its present name.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Formerly []PVName `json:"formerly,omitempty"`
+
+	// aliases are other names under which IOCs serve the PV now. The PV is archived once, under its
+	// name. Reads and searches find it by its aliases, too.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Aliases []PVName `json:"aliases,omitempty"`
+
 	// fields replaces the group's fields.
 	// +optional
 	// +listType=set

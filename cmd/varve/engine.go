@@ -192,6 +192,7 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 		if p.older, err = p.opts.through.open(cfg.Reader, reg, restricted()); err != nil {
 			return err
 		}
+		cfg.Names = p.engine.Names()
 		cfg.Channels, cfg.Reads, cfg.Policies = p.engine, readsBesideCapturing, p.policies.Current
 		started := time.Now()
 		cfg.Overview = overview.Sources{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,6 +25,7 @@ type importConfigOptions struct {
 	namespace string
 	prefix    string
 	check     bool
+	aliases   string
 }
 
 func newImportConfig() *cobra.Command {
@@ -57,7 +59,8 @@ change are printed.
 Exit codes: 0 all PVs are in a group, 1 some are left out, or --check found changes, 2 the
 import failed.`,
 		Example: `  curl --fail http://appliance:17665/mgmt/bpl/exportConfig > appliance.json
-  varve import config --from appliance appliance.json -o groups
+  curl --fail http://appliance:17665/mgmt/bpl/getAllAliases > aliases.json
+  varve import config --from appliance appliance.json --aliases aliases.json -o groups
   varve import config --from appliance http://appliance:17665 -o groups --check
   varve import config --from rdb engine.xml -o groups --archiver main --namespace epics
   varve import config --from list pvs.csv -o groups --prefix '^([A-Z]+\d+)'
@@ -72,6 +75,7 @@ import failed.`,
 	f.StringVar(&o.archiver, "archiver", "main", "name of the Archiver that captures the groups")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the objects (default: that of the command that applies them)")
 	f.StringVar(&o.prefix, "prefix", "", "separate groups by this part of the names: a regular expression, or its first group in parentheses")
+	f.StringVar(&o.aliases, "aliases", "", "file with the aliases of the Appliance, the answer of getAllAliases; from an address, they are read by themselves")
 	f.BoolVar(&o.check, "check", false, "write nothing, and print which files would change")
 	_ = cmd.MarkFlagRequired("from")
 	return cmd
@@ -176,6 +180,9 @@ func printManifests(w io.Writer, files []migration.File) error {
 
 // read reads the configuration.
 func (o *importConfigOptions) read(ctx context.Context, source string) (*migration.Source, error) {
+	if o.aliases != "" && o.from != "appliance" {
+		return nil, errors.New("--aliases requires --from appliance")
+	}
 	var parse func(io.Reader) (*migration.Source, error)
 	switch o.from {
 	case "appliance":
@@ -193,8 +200,13 @@ func (o *importConfigOptions) read(ctx context.Context, source string) (*migrati
 			return nil, err
 		}
 		defer f.Close()
-		return parse(f)
+		s, err := parse(f)
+		if err != nil || o.aliases == "" {
+			return s, err
+		}
+		return s, o.addAliases(s)
 	}
+	appliance := source
 	if o.from == "appliance" {
 		var err error
 		if source, err = exportURL(source); err != nil {
@@ -208,7 +220,43 @@ func (o *importConfigOptions) read(ctx context.Context, source string) (*migrati
 		return nil, err
 	}
 	defer body.Close()
-	return parse(io.LimitReader(body, maxConfig))
+	s, err := parse(io.LimitReader(body, maxConfig))
+	switch {
+	case err != nil || o.from != "appliance":
+		return s, err
+	case o.aliases != "":
+		return s, o.addAliases(s)
+	case !strings.HasSuffix(source, "/exportConfig"): // such as the type info of one PV
+		return s, nil
+	}
+	return s, o.fetchAliases(ctx, s, appliance)
+}
+
+// addAliases adds the aliases of the file of --aliases.
+func (o *importConfigOptions) addAliases(s *migration.Source) error {
+	f, err := os.Open(o.aliases)
+	if err != nil {
+		return fmt.Errorf("--aliases: %w", err)
+	}
+	defer f.Close()
+	if err := s.AddAliases(f); err != nil {
+		return fmt.Errorf("--aliases: %w", err)
+	}
+	return nil
+}
+
+// fetchAliases adds the aliases of an Appliance.
+func (o *importConfigOptions) fetchAliases(ctx context.Context, s *migration.Source, appliance string) error {
+	source, err := exportURL(appliance)
+	if err != nil {
+		return err
+	}
+	body, err := fetchConfig(ctx, strings.TrimSuffix(source, "exportConfig")+"getAllAliases")
+	if err != nil {
+		return fmt.Errorf("reading the aliases: %w", err)
+	}
+	defer body.Close()
+	return s.AddAliases(io.LimitReader(body, maxConfig))
 }
 
 // fetchTimeout bounds the time for reading a configuration. An Appliance needs minutes for a million PVs.

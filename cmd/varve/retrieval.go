@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"varve.dev/varve/engine/clock"
+	"varve.dev/varve/engine/names"
 	"varve.dev/varve/engine/serve"
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/retrieval/groups"
@@ -146,7 +147,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	}
 	cfg := &serve.Config{
 		Reader:   reader,
-		Channels: p.routing, Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),
+		Channels: p.routing, Names: names.NewBook(p.store, o.log), Reads: readsAtOnce, Extra: p.routing.Register, Calls: routing.Section(),
 		Overview: overview.Sources{Engines: p.routing.Fleet, Groups: p.groups.All, Group: p.groups.One, Check: p.groups.Check},
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Policies: p.policies.Current, Ready: p.ready, Archive: o.archive(), Version: version(), Now: time.Now, Log: o.log,

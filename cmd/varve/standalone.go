@@ -220,7 +220,7 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 		return err
 	}
 	cfg := &serve.Config{
-		Reader: s.reader, Channels: s.Engine, Reads: readsBesideCapturing,
+		Reader: s.reader, Channels: s.Engine, Names: s.Names(), Reads: readsBesideCapturing,
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: func() error { return nil }, Warnings: s.warnings, Overview: s.overview(), Archive: hostname(), Version: version(), Now: time.Now, Log: s.opts.log,
 	}

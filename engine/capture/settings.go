@@ -153,6 +153,24 @@ type Channel struct {
 	PV       string // canonical name
 	Group    string // namespace/name of the ArchiveGroup whose settings are used
 	Settings *Settings
+	// Names are the other names of the PV. It is nil if there are none.
+	Names *Names
+}
+
+// Names are other names of a PV, in canonical form. The caller must not change them.
+type Names struct {
+	// Former are the names that the PV had before.
+	Former []string
+	// Aliases are other names that the PV has now.
+	Aliases []string
+}
+
+// Equal reports whether two sets of names are equal. Nil is a set without names.
+func (n *Names) Equal(o *Names) bool {
+	if n == nil || o == nil {
+		return n == o
+	}
+	return slices.Equal(n.Former, o.Former) && slices.Equal(n.Aliases, o.Aliases)
 }
 
 // Assignment holds all channels that an engine captures, by shard. The engine does not

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"varve.dev/varve/engine/names"
 	"varve.dev/varve/engine/store"
 )
 
@@ -171,7 +172,7 @@ func (c *checker) names(ctx context.Context) ([]string, error) {
 	var pvs []string
 	seen := map[string]struct{}{}
 	add := func(pv string) {
-		if _, known := seen[pv]; !known && match(pv) {
+		if _, known := seen[pv]; !known && pv != names.Register && match(pv) {
 			seen[pv] = struct{}{}
 			pvs = append(pvs, pv)
 		}

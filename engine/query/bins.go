@@ -68,6 +68,12 @@ func (r *Reader) Bins(ctx context.Context, pv string, from, to int64, points int
 	if width == 0 {
 		width = max(1, (to-from+n-1)/n)
 	}
+	if list, err := r.parts(ctx, pv); list != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return r.named.bins(ctx, list, from, to, width, opts)
+	}
 	b, err := r.binning(ctx, pv, width, opts.Width != 0)
 	if err != nil {
 		return nil, err
@@ -96,6 +102,12 @@ type Count struct {
 // Options.
 func (r *Reader) Count(ctx context.Context, pv string, from, to int64, lost *Losses) (Count, error) {
 	from, to = max(from, Earliest), min(to, Latest)
+	if list, err := r.parts(ctx, pv); list != nil || err != nil {
+		if err != nil {
+			return Count{}, err
+		}
+		return r.named.count(ctx, list, from, to, lost)
+	}
 	if r.Through != nil {
 		return r.countThrough(ctx, pv, from, to, lost)
 	}
@@ -130,7 +142,11 @@ func (r *Reader) countOwn(ctx context.Context, pv string, from, to int64, lost *
 
 // addEdge counts the samples in [from, to] one by one.
 func (c *Count) addEdge(ctx context.Context, r *Reader, pv string, from, to int64, lost *Losses) error {
-	s, err := r.Read(ctx, pv, from, to, Options{Inside: true, Lost: lost})
+	return c.addAll(r.Read(ctx, pv, from, to, Options{Inside: true, Lost: lost}))
+}
+
+// addAll counts the samples of a read.
+func (c *Count) addAll(s *Samples, err error) error {
 	if err != nil {
 		return err
 	}
@@ -150,15 +166,20 @@ const countBins = 100
 
 // binning returns a new binning for bins of about the requested width, or of exactly that width.
 func (r *Reader) binning(ctx context.Context, pv string, width int64, exact bool) (*binning, error) {
-	b := &binning{tiles: r.Store.Rollups}
-	b.p = newPlan(r.Store, pvname.Canonical(pv), r.now())
-	ch, _, err := r.Store.Channel(ctx, b.p.PV)
+	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
 	if err != nil {
 		return nil, err
 	}
-	b.chooseLevels(ch.Levels, width, exact)
-	b.join = joiner{width: b.width, now: b.p.Now}
-	return b, nil
+	return r.binningOf(pv, ch.Levels, width, exact), nil
+}
+
+// binningOf returns a new binning for a PV with levels.
+func (r *Reader) binningOf(pv string, levels []store.Level, width int64, exact bool) *binning {
+	b := &binning{tiles: r.Store.Rollups}
+	b.p = newPlan(r.Store, pvname.Canonical(pv), r.now())
+	b.chooseLevels(levels, width, exact)
+	b.join = &joiner{width: b.width, now: b.p.Now}
+	return b
 }
 
 // collectUnsealed reads everything except bins and blocks.
@@ -199,7 +220,7 @@ type binning struct {
 	wider    []store.Level
 	whole    int64 // raw samples are complete from this time on
 	earliest int64 // there are no stored samples or bins before this time
-	join     joiner
+	join     *joiner
 	// untrusted are ranges in which tiles may have deleted samples. The first stored bin after staleFrom may begin
 	// with the value of one.
 	untrusted store.Mask
@@ -208,6 +229,11 @@ type binning struct {
 	// first, joined reads the samples of both archives.
 	seam   int64
 	joined func(ctx context.Context, from, to int64) (*Samples, error)
+	// older has the bins of the former names of the PV before the seam, or is nil: see history.
+	older *binning
+	// early are the times of the samples of this name from before the seam. tooEarly means that there are too many.
+	early    []int64
+	tooEarly bool
 }
 
 // chooseLevels chooses the width and the levels, given the levels of the PV and the requested
@@ -231,12 +257,11 @@ func (b *binning) chooseLevels(levels []store.Level, requested int64, exact bool
 }
 
 func (b *binning) run(ctx context.Context) error {
-	b.whole, b.earliest = scan.WholeSince(b.p.starts, b.p.Now), Latest
-	for _, s := range b.p.starts {
-		b.earliest = min(b.earliest, s.Start())
-	}
-	b.untrust()
-	if b.seam > b.first {
+	b.findBounds()
+	switch {
+	case b.older != nil:
+		return b.runHistory(ctx)
+	case b.seam > b.first:
 		return b.runJoined(ctx)
 	}
 	if err := b.findHeldValue(ctx); err != nil {
@@ -246,6 +271,15 @@ func (b *binning) run(ctx context.Context) error {
 		return err
 	}
 	return b.join.close(b.end)
+}
+
+// findBounds finds out from when on there are samples and bins, and where tiles may have deleted samples.
+func (b *binning) findBounds() {
+	b.whole, b.earliest = scan.WholeSince(b.p.starts, b.p.Now), Latest
+	for _, s := range b.p.starts {
+		b.earliest = min(b.earliest, s.Start())
+	}
+	b.untrust()
 }
 
 // findHeldValue finds the value that the PV held at the start of the range. It uses the last

@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -35,7 +36,12 @@ type wave struct {
 	blocks []store.Block
 	tiles  []store.Rollup
 	bytes  map[store.Level]int
+	// pv and from are other than drawnPV and start if they are set.
+	pv   string
+	from int64
 }
+
+func (s *wave) name() string { return cmp.Or(s.pv, drawnPV) }
 
 func (s *wave) check(err error) {
 	s.Helper()
@@ -48,8 +54,9 @@ func (s *wave) check(err error) {
 func (s *wave) fill(span time.Duration) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	ctx := context.Background()
+	start := cmp.Or(s.from, start)
 	end := start + int64(span)
-	ch := store.Channel{PV: drawnPV, Types: []sample.Type{sample.Float64}, Levels: drawnLevels}
+	ch := store.Channel{PV: s.name(), Types: []sample.Type{sample.Float64}, Levels: drawnLevels}
 	for b := store.Month.Of(start); b.Start() < end; b = b.Next() {
 		ch.Starts = append(ch.Starts, b)
 	}
@@ -67,7 +74,7 @@ func (s *wave) fill(span time.Duration) {
 		}
 		s.n++
 		s.blocks = append(s.blocks, store.Block{
-			BlockKey: store.BlockKey{PV: drawnPV, Bucket: store.Month.Of(r.Times[0]), Start: r.Times[0], Writer: store.WriterID{1}, N: s.n},
+			BlockKey: store.BlockKey{PV: s.name(), Bucket: store.Month.Of(r.Times[0]), Start: r.Times[0], Writer: store.WriterID{1}, N: s.n},
 			End:      r.Times[r.Len()-1], Count: r.Len(), Type: r.Type, Blob: block.Append(nil, r),
 		})
 		s.bytes[0] += len(s.blocks[len(s.blocks)-1].Blob)
@@ -124,7 +131,7 @@ func (t *tiler) cut() {
 		row.Through = row.End()
 	}
 	blob := rollup.Append(nil, row)
-	t.tiles = append(t.tiles, store.Rollup{PV: drawnPV, Level: t.level, Tile: tile, Stamp: 1000, Blob: blob})
+	t.tiles = append(t.tiles, store.Rollup{PV: t.wave.name(), Level: t.level, Tile: tile, Stamp: 1000, Blob: blob})
 	t.bytes[t.level] += len(blob)
 	t.bins = append(t.bins[:0], t.bins[n:]...)
 }

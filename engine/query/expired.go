@@ -15,6 +15,9 @@ const expiring = int64(time.Minute)
 // that only its rollups summarize them. It returns Earliest if the PV has no rollups, or if nothing has
 // expired. Samples from before Seam are in the other archive, and have not expired.
 func (r *Reader) ExpiredUntil(ctx context.Context, pv string) (int64, error) {
+	if list, err := r.parts(ctx, pv); list != nil || err != nil {
+		return r.named.expiredUntil(ctx, list, err)
+	}
 	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
 	if err != nil || len(ch.Levels) == 0 {
 		return Earliest, err

@@ -14,7 +14,10 @@ import (
 // Names returns the sorted names of all matching PVs, in the directory or being captured, and those of the other archive:
 // see Through.Names. It returns at most limit names; a negative limit means no limit.
 func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit int) ([]string, error) {
-	found := names{limit: limit, set: map[string]struct{}{}}
+	found := namesFound{limit: limit, set: map[string]struct{}{}}
+	if err := r.addNamed(ctx, &found, match); err != nil {
+		return nil, err
+	}
 	if r.Captured != nil {
 		for pv := range r.Captured() {
 			if ctx.Err() != nil { // match may be slow
@@ -47,13 +50,13 @@ func (r *Reader) Sees(ctx context.Context, pv string) bool {
 	return r.Visible == nil || r.Visible(ctx, pvname.Canonical(pv))
 }
 
-// names is a set of names. It holds little more than the first names, up to the limit.
-type names struct {
+// namesFound is a set of names. It holds little more than the first names, up to the limit.
+type namesFound struct {
 	limit int
 	set   map[string]struct{}
 }
 
-func (n *names) add(pv string) {
+func (n *namesFound) add(pv string) {
 	n.set[pv] = struct{}{}
 	if n.limit >= 0 && len(n.set) > 2*n.limit+1024 {
 		for _, pv := range slices.Sorted(maps.Keys(n.set))[n.limit:] {
@@ -62,7 +65,7 @@ func (n *names) add(pv string) {
 	}
 }
 
-func (n *names) sorted() []string {
+func (n *namesFound) sorted() []string {
 	all := slices.Sorted(maps.Keys(n.set))
 	if n.limit >= 0 {
 		all = all[:min(n.limit, len(all))]
@@ -72,6 +75,9 @@ func (n *names) sorted() []string {
 
 // Known reports whether a PV is being captured or was captured once, even if it never connected.
 func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {
+	if list, err := r.parts(ctx, pv); list != nil || err != nil {
+		return anyOf(list, err, func(name string) (bool, error) { return r.named.base.Known(ctx, name) })
+	}
 	if here, err := r.KnownHere(ctx, pv); here || err != nil {
 		return here, err
 	}
@@ -81,6 +87,9 @@ func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {
 
 // KnownHere reports the same without asking another archive.
 func (r *Reader) KnownHere(ctx context.Context, pv string) (bool, error) {
+	if list, err := r.parts(ctx, pv); list != nil || err != nil {
+		return anyOf(list, err, func(name string) (bool, error) { return r.named.base.KnownHere(ctx, name) })
+	}
 	pv = pvname.Canonical(pv)
 	if _, found, err := r.Store.Channel(ctx, pv); found || err != nil {
 		return found, err
@@ -102,6 +111,9 @@ func isMarked(ctx context.Context, st store.Store, pv string) (bool, error) {
 // Type returns the latest type of a PV's samples in the directory, or Unknown if the
 // directory has none, and no other archive has one.
 func (r *Reader) Type(ctx context.Context, pv string) (sample.Type, error) {
+	if list, err := r.parts(ctx, pv); list != nil || err != nil {
+		return r.named.typeOf(ctx, list, err)
+	}
 	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
 	if err != nil {
 		return sample.Unknown, err
@@ -116,6 +128,9 @@ func (r *Reader) Type(ctx context.Context, pv string) (sample.Type, error) {
 // Types returns the types that a PV's samples have had, as far as the directory has them, and the
 // latest type in another archive if a read from a time, in ns since 1970, needs that archive.
 func (r *Reader) Types(ctx context.Context, pv string, from int64) ([]sample.Type, error) {
+	if list, err := r.parts(ctx, pv); list != nil || err != nil {
+		return r.named.types(ctx, list, from, err)
+	}
 	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
 	types := slices.Clone(ch.Types)
 	if err != nil {
@@ -146,6 +161,9 @@ func (r *Reader) Levels(ctx context.Context, pv string) ([]store.Level, error) {
 // before that time, or the first entry if there is none. It returns false if the archive has
 // no metadata of the PV.
 func (r *Reader) Metadata(ctx context.Context, pv string, at int64) (sample.Metadata, bool, error) {
+	if list, err := r.parts(ctx, pv); list != nil || err != nil {
+		return r.named.metadata(ctx, list, at, err)
+	}
 	m, found, err := r.Store.MetadataAt(ctx, pvname.Canonical(pv), at)
 	if found || err != nil || r.Through == nil {
 		return m.Metadata, found, err

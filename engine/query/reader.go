@@ -116,6 +116,10 @@ type Reader struct {
 	Through *Through
 	// Shards is the number of shards of the archive.
 	Shards int
+
+	// named is set by Named.
+	named *named
+
 	// Now returns the current time in ns since 1970, by the clocks of the store. It decides whether a
 	// bucket has expired, and whether a writer is behind. If it is nil, the reader uses time.Now.
 	Now func() int64
@@ -159,6 +163,12 @@ type Samples struct {
 // a damaged block may have held it.
 // For a PV that was never captured, Read returns ErrUnknownPV.
 func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Options) (*Samples, error) {
+	if list, err := r.parts(ctx, pv); list != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return r.named.read(ctx, list, from, to, opts)
+	}
 	if r.Through != nil {
 		return r.readThrough(ctx, pv, from, to, opts)
 	}

@@ -268,7 +268,7 @@ func TestNames(t *testing.T) {
 // TestNamesAreBounded checks that a list of the first names does not hold the other names in
 // memory.
 func TestNamesAreBounded(t *testing.T) {
-	n := names{limit: 3, set: map[string]struct{}{}}
+	n := namesFound{limit: 3, set: map[string]struct{}{}}
 	for i := range 10000 {
 		if n.add(fmt.Sprintf("%05d", i*7919%10000)); len(n.set) > 2000 {
 			t.Fatalf("the set holds %d names", len(n.set))

@@ -94,7 +94,7 @@ func (r *Reader) outsideName(ctx context.Context, pv string) string {
 }
 
 // addOutside adds the matching names of the other archive that the sender of the request may know.
-func (r *Reader) addOutside(ctx context.Context, found *names, match func(pv string) bool) error {
+func (r *Reader) addOutside(ctx context.Context, found *namesFound, match func(pv string) bool) error {
 	all, err := r.Through.Names(ctx)
 	if err != nil {
 		return r.upstreamError(err)
@@ -138,6 +138,9 @@ func (r *Reader) seam(ctx context.Context, pv string, failed error) (int64, erro
 // Seam returns the time, in ns since 1970, before which reads of a PV also have the samples of the other archive. It
 // returns Earliest if there is no other archive, and Latest or later if this archive was never connected to the PV.
 func (r *Reader) Seam(ctx context.Context, pv string) (int64, error) {
+	if list, err := r.parts(ctx, pv); list != nil || err != nil {
+		return r.named.throughSeam(ctx, list, err)
+	}
 	if r.Through == nil || !r.Sees(ctx, pv) {
 		return Earliest, nil
 	}

@@ -101,6 +101,8 @@ const (
 	SamplesDeleted
 
 	lastKind = SamplesDeleted
+
+	// 15 is the kind of the marks in which package names stores former names and aliases. No PV has such a mark.
 )
 
 var markNames = [...]string{

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"varve.dev/varve/engine/names"
 	"varve.dev/varve/engine/policy"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/access"
@@ -36,6 +37,8 @@ type Config struct {
 	// no read APIs, only /metrics, /healthz, /readyz and the paths that Extra adds.
 	Reader   *query.Reader
 	Channels native.Channels
+	// Names has the former names and aliases of PVs. It may be nil.
+	Names *names.Book
 	// Reads is the number of reads of samples that are served at a time. 0 means no limit.
 	Reads int
 	// Registerer registers the metrics of these reads.
@@ -76,7 +79,7 @@ type Config struct {
 
 // New returns the handler of all paths. The handler need not be closed.
 func New(cfg *Config) (http.Handler, error) {
-	cfg = cfg.hiding().withFields()
+	cfg = cfg.hiding().withNames().withFields()
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.CompressionLevel(1),
 		gzhttp.ExceptContentTypes([]string{"application/x-protobuf"}))
 	if err != nil {

@@ -48,7 +48,7 @@ func Encode(channels []capture.Channel) []List {
 	p := newPart()
 	flush := func() {
 		if p.channels > 0 {
-			data := compress(p.body())
+			data := compress(p.body(), p.version())
 			lists = append(lists, List{Name: Hash(data), Data: data, Channels: p.channels})
 			p = newPart()
 		}

@@ -12,18 +12,18 @@ import (
 // Decode returns the channels of a list, sorted by PV. Channels with equal settings share
 // them; the caller must not change the settings.
 func Decode(data []byte) ([]capture.Channel, error) {
-	body, err := decompress(data)
+	body, version, err := decompress(data)
 	if err != nil {
 		return nil, fmt.Errorf("decoding a channel list: %w", err)
 	}
-	channels, err := decodeBody(body)
+	channels, err := decodeBody(body, version)
 	if err != nil {
 		return nil, fmt.Errorf("decoding a channel list: %w", err)
 	}
 	return channels, nil
 }
 
-func decodeBody(body []byte) ([]capture.Channel, error) {
+func decodeBody(body []byte, version byte) ([]capture.Channel, error) {
 	r := &reader{rest: body}
 	classes := make([]*capture.Settings, r.count(1))
 	for i := range classes {
@@ -46,6 +46,11 @@ func decodeBody(body []byte) ([]capture.Channel, error) {
 	}
 	for i := range channels {
 		channels[i].Group = at(r, groups)
+	}
+	if version == versionNames {
+		if err := readOtherNames(r, channels); err != nil {
+			return nil, err
+		}
 	}
 	if r.err == nil && len(r.rest) > 0 {
 		r.err = fmt.Errorf("there are %d bytes after the end", len(r.rest))

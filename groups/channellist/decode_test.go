@@ -20,7 +20,7 @@ func list(class string) []byte {
 	body = appendBytes(body, "ops/a")
 	body = append(body, 1, 0)
 	body = appendBytes(body, "SR:X")
-	return compress(append(body, 0, 0))
+	return compress(append(body, 0, 0), version)
 }
 
 // TestUnknownSettingsAreRejected checks that an engine does not ignore settings. It rejects a
@@ -65,10 +65,10 @@ func TestUnknownSettingsAreRejected(t *testing.T) {
 func TestCorruptListsAreRejected(t *testing.T) {
 	good := Encode(machineChannels(100))[0].Data
 	newer := slices.Clone(good)
-	newer[3]++
+	newer[3] += 2
 	big := encoder().EncodeAll(make([]byte, 64<<20), nil)
 	twice := encoder().EncodeAll(make([]byte, maxBody), nil)
-	body, err := decompress(good)
+	body, _, err := decompress(good)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +84,13 @@ func TestCorruptListsAreRejected(t *testing.T) {
 	}{
 		"nothing":                                {nil, "does not start like a channel list"},
 		"something else":                         {[]byte("SR:X\nSR:Y\n"), "does not start like a channel list"},
-		"a newer version":                        {newer, "version 2, but this program reads version 1"},
+		"a newer version":                        {newer, "version 3, but this program reads versions 1 and 2"},
 		"a bomb":                                 {append([]byte("VCL\x01"), big...), "decompress"},
 		"two frames that decompress to too much": {append([]byte("VCL\x01"), append(twice, twice...)...), "decompress"},
-		"bytes after the end":                    {compress(append(slices.Clone(body), 0)), "1 bytes after the end"},
-		"a PV twice":                             {compress(twoOf.body()), "not sorted"},
-		"a name with a space":                    {compress(space.body()), "space"},
-		"counts without end":                     {compress(binary.AppendUvarint(nil, 1<<62)), "truncated"},
+		"bytes after the end":                    {compress(append(slices.Clone(body), 0), version), "1 bytes after the end"},
+		"a PV twice":                             {compress(twoOf.body(), version), "not sorted"},
+		"a name with a space":                    {compress(space.body(), version), "space"},
+		"counts without end":                     {compress(binary.AppendUvarint(nil, 1<<62), version), "truncated"},
 	} {
 		if _, err := Decode(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want it to contain %q", name, err, tc.want)
@@ -105,12 +105,12 @@ func TestTruncatedListsAreRejected(t *testing.T) {
 			t.Fatalf("the first %d of %d bytes decode as a list", n, len(data))
 		}
 	}
-	body, err := decompress(data)
+	body, _, err := decompress(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range body {
-		if _, err := decodeBody(body[:n]); err == nil {
+		if _, err := decodeBody(body[:n], version); err == nil {
 			t.Fatalf("the first %d of %d bytes decode as a body", n, len(body))
 		}
 	}
@@ -118,6 +118,7 @@ func TestTruncatedListsAreRejected(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(Encode(machineChannels(20))[0].Data)
+	f.Add(Encode(namedChannels(20))[0].Data)
 	f.Add(list("null"))
 	f.Add([]byte("VCL\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -135,14 +136,19 @@ func FuzzDecode(f *testing.F) {
 // FuzzDecodeBody fuzzes the body without the compression, because the checksum of the
 // compression rejects most inputs of FuzzDecode.
 func FuzzDecodeBody(f *testing.F) {
-	body, err := decompress(Encode(machineChannels(20))[0].Data)
+	body, _, err := decompress(Encode(machineChannels(20))[0].Data)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(body)
-	f.Add([]byte{0, 0, 0})
-	f.Fuzz(func(t *testing.T, body []byte) {
-		channels, err := decodeBody(body)
+	named, _, err := decompress(Encode(namedChannels(20))[0].Data)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body, version)
+	f.Add(named, versionNames)
+	f.Add([]byte{0, 0, 0}, version)
+	f.Fuzz(func(t *testing.T, body []byte, version byte) {
+		channels, err := decodeBody(body, version)
 		if err != nil {
 			return
 		}
@@ -150,7 +156,7 @@ func FuzzDecodeBody(f *testing.F) {
 		for i := range channels {
 			p.add(&channels[i])
 		}
-		again, err := decodeBody(p.body())
+		again, err := decodeBody(p.body(), p.version())
 		if diff := cmp.Diff(channels, again); err != nil || diff != "" {
 			t.Errorf("channels differ when encoded again: %v %s", err, diff)
 		}

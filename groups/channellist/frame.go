@@ -8,10 +8,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// magic begins every list; version follows it.
+// magic begins every list; a version follows it. Version 2 has the former names and aliases of channels. A list
+// without any has version 1, so that its name stays.
 const (
-	magic   = "VCL"
-	version = 1
+	magic             = "VCL"
+	version      byte = 1
+	versionNames byte = 2
 )
 
 // maxBody is the maximum size of a body. Encode never writes a longer one; the limit protects
@@ -40,25 +42,25 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 })
 
 // compress returns the encoded list of a body.
-func compress(body []byte) []byte {
+func compress(body []byte, version byte) []byte {
 	out := append(make([]byte, 0, len(body)/2), magic...)
 	return encoder().EncodeAll(body, append(out, version))
 }
 
-// decompress returns the body of a list.
-func decompress(data []byte) ([]byte, error) {
+// decompress returns the body of a list, and its version.
+func decompress(data []byte) (body []byte, v byte, err error) {
 	if len(data) < len(magic)+1 || string(data[:len(magic)]) != magic {
-		return nil, errors.New("it does not start like a channel list")
+		return nil, 0, errors.New("it does not start like a channel list")
 	}
-	if v := data[len(magic)]; v != version {
-		return nil, fmt.Errorf("it has version %d, but this program reads version %d", v, version)
+	if v = data[len(magic)]; v != version && v != versionNames {
+		return nil, 0, fmt.Errorf("it has version %d, but this program reads versions %d and %d", v, version, versionNames)
 	}
-	body, err := decoder().DecodeAll(data[len(magic)+1:], nil)
+	body, err = decoder().DecodeAll(data[len(magic)+1:], nil)
 	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
+		return nil, 0, fmt.Errorf("decompressing: %w", err)
 	}
 	if len(body) > maxBody {
-		return nil, fmt.Errorf("it decompresses to %d bytes, more than the limit of %d", len(body), maxBody)
+		return nil, 0, fmt.Errorf("it decompresses to %d bytes, more than the limit of %d", len(body), maxBody)
 	}
-	return body, nil
+	return body, v, nil
 }

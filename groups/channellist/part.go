@@ -17,6 +17,8 @@ type part struct {
 	groupAt              map[string]int
 	names                []byte
 	classIndex, groupRef []byte
+	other                []byte // former names and aliases, without the number of their channels
+	named                int    // channels with former names or aliases
 }
 
 func newPart() *part {
@@ -27,7 +29,7 @@ func newPart() *part {
 // channel shares no prefix, settings or group with others.
 func (p *part) fits(ch *capture.Channel) bool {
 	const numbers = 8 * binary.MaxVarintLen32
-	size := len(p.classes) + len(p.groups) + len(p.names) + len(p.classIndex) + len(p.groupRef)
+	size := len(p.classes) + len(p.groups) + len(p.names) + len(p.classIndex) + len(p.groupRef) + len(p.other) + sizeOfNames(ch.Names)
 	if _, known := p.classOf[ch.Settings]; !known {
 		size += maxClass
 	}
@@ -49,6 +51,7 @@ func (p *part) add(ch *capture.Channel) {
 	p.names = appendBytes(p.names, ch.PV[shared:])
 	p.classIndex = binary.AppendUvarint(p.classIndex, uint64(p.class(ch.Settings)))
 	p.groupRef = binary.AppendUvarint(p.groupRef, uint64(p.group(ch.Group)))
+	p.addNames(ch.Names)
 	p.previous = ch.PV
 	p.channels++
 }
@@ -90,7 +93,19 @@ func (p *part) body() []byte {
 	out = binary.AppendUvarint(out, uint64(p.channels))
 	out = append(out, p.names...)
 	out = append(out, p.classIndex...)
-	return append(out, p.groupRef...)
+	out = append(out, p.groupRef...)
+	if p.named > 0 {
+		out = append(binary.AppendUvarint(out, uint64(p.named)), p.other...)
+	}
+	return out
+}
+
+// version returns the version of the list.
+func (p *part) version() byte {
+	if p.named > 0 {
+		return versionNames
+	}
+	return version
 }
 
 func appendBytes[T string | []byte](dst []byte, b T) []byte {

@@ -122,6 +122,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 		rest = rest[n:]
 	}
 	c.endErasures()
+	c.nameChannels()
 	for _, m := range c.members {
 		slices.SortStableFunc(m.out.Problems, func(a, b Problem) int { return cmp.Compare(a.PV, b.PV) })
 	}
@@ -173,6 +174,7 @@ type compiler struct {
 	erasing []*erasing
 	members []member // participating groups, the oldest first
 	wants   []want
+	named   []otherNames // channels with former names or aliases
 }
 
 // member is a participating group.

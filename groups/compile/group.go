@@ -24,6 +24,8 @@ type Group struct {
 	Channels, Paused int
 	// Ended counts the Channels whose own expiresAt has passed. They are paused, unless another group captures them.
 	Ended int
+	// Renamed counts the Channels with former names, and Aliases all their aliases.
+	Renamed, Aliases int
 	// ByRule has, for each rule of the group, the number of names that it applies to. It is nil if there are no rules.
 	ByRule []int
 	// Redundant counts the Channels that two engines capture because this group or another one

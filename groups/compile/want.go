@@ -98,7 +98,9 @@ func (w *wantCollector) addWant(name string, ch *v1alpha1.Channel, place int32) 
 		w.out.addPattern(pv)
 	}
 	w.pva = w.pva || provider == capture.PVA
-	w.wants = append(w.wants, want{pv: pv, age: w.age, settings: settings, place: place})
+	at := want{pv: pv, age: w.age, settings: settings, place: place}
+	w.wants = append(w.wants, at)
+	w.addNames(at, ch)
 }
 
 // settings returns the settings of a channel. Channels without their own settings share their settings with the other ones

@@ -3,6 +3,7 @@ package migration
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +73,9 @@ func compare(got map[int][]capture.Channel, s *Source) error {
 			}
 			if err := c.Settings.check(ch.Settings); err != nil {
 				return fmt.Errorf("checking the manifests: PV %s: %w from the source, which is a bug of varve: report it with the PV's configuration", ch.PV, err)
+			}
+			if ch.Names == nil != (len(c.Aliases) == 0) || ch.Names != nil && !slices.Equal(ch.Names.Aliases, c.Aliases) {
+				return fmt.Errorf("checking the manifests: PV %s has other aliases than in the source, which is a bug of varve: report it", ch.PV)
 			}
 			delete(want, ch.PV)
 		}

@@ -37,6 +37,8 @@ type Group struct {
 	Settings Settings
 	// Lists are the names of the PVs, sorted, by ConfigMap.
 	Lists [][]string
+	// Aliased are the PVs with aliases, by name. A group has either these or lists.
+	Aliased []Channel
 }
 
 // Bounds of the lists of a group.
@@ -50,10 +52,13 @@ const (
 
 // Plan returns the groups of a source, by name.
 func Plan(s *Source, opts *Options) ([]Group, error) {
-	classes := map[class][]string{}
+	classes, aliased := map[class][]string{}, map[class][]Channel{}
 	for _, c := range s.Channels {
 		key := class{c.Policy, prefixOf(c.Name, opts.Prefix), c.Settings}
-		classes[key] = append(classes[key], c.Name)
+		if classes[key] = append(classes[key], c.Name); len(c.Aliases) > 0 {
+			classes[key] = classes[key][:len(classes[key])-1]
+			aliased[key] = append(aliased[key], c)
+		}
 	}
 	var out []Group
 	names := map[string]class{}
@@ -63,6 +68,14 @@ func Plan(s *Source, opts *Options) ([]Group, error) {
 			return nil, fmt.Errorf("two groups would have the name %s: %+v and %+v; rename a policy", name, other, key)
 		}
 		names[name] = key
+		if len(aliased[key]) > 0 {
+			for i, part := range splitAliased(aliased[key]) {
+				out = append(out, Group{Name: fmt.Sprintf("%s.aliases-%02d", name, i), Settings: key.Settings, Aliased: part})
+			}
+			if len(pvs) == 0 {
+				continue
+			}
+		}
 		lists := split(pvs)
 		for i := 0; i < len(lists); i += maxLists {
 			g := Group{Name: name, Settings: key.Settings, Lists: lists[i:min(i+maxLists, len(lists))]}

@@ -26,6 +26,8 @@ type Channel struct {
 	// Policy is the policy or the group of the source. It may be empty.
 	Policy   string
 	Settings Settings
+	// Aliases are other names of the PV, sorted.
+	Aliases []string
 }
 
 // Settings are the settings of a channel. Lists are sorted, and joined by commas, so that equal settings

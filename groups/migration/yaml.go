@@ -57,6 +57,10 @@ func (g *Group) manifest(from string, opts *Options) []byte {
 	if s.Paused {
 		b.WriteString("  paused: true\n")
 	}
+	if len(g.Aliased) > 0 {
+		g.writeAliased(&b)
+		return b.Bytes()
+	}
 	b.WriteString("  channelsFrom:\n")
 	for n := range g.Lists {
 		fmt.Fprintf(&b, "  - configMap: {name: %q}\n", g.listName(n))

@@ -46,7 +46,7 @@ type PV struct {
 	OtherShard bool `json:"otherShard,omitempty"`
 	// DeletesData means that the stored data of the PV is deleted.
 	DeletesData bool `json:"deletesData,omitempty"`
-	// Settings are the settings that differ.
+	// Settings are the settings that differ. Those of a new PV are its former names and aliases.
 	Settings []Setting `json:"settings,omitempty"`
 }
 
@@ -104,7 +104,7 @@ func Compare(before, after compile.Result, archive compile.Archive) Plan {
 	for pv, now := range is {
 		old, had := was[pv]
 		if !had {
-			plan.add(PV{Name: pv, Action: Add, Group: now.Group})
+			plan.add(PV{Name: pv, Action: Add, Group: now.Group, Settings: namesDiffer(nil, now.Names)})
 			continue
 		}
 		plan.compare(old, now, archive)

@@ -17,6 +17,9 @@ func differences(old, now place, archive compile.Archive) (out []Setting) {
 	if a != b {
 		out = append(out, Setting{"redundancy", strconv.Itoa(a), strconv.Itoa(b)})
 	}
+	if !old.Names.Equal(now.Names) {
+		out = append(out, namesDiffer(old.Names, now.Names)...)
+	}
 	if old.Settings == now.Settings || *old.Settings == *now.Settings {
 		return out
 	}

@@ -81,7 +81,7 @@ var infoCalls = []call{
 	{path: mgmt + "getPolicyList", kind: reads, heavy: true, known: none, answer: (*Handler).policies},
 	{path: mgmt + "getPolicyText", kind: reads, known: none, answer: (*Handler).policyText},
 	{path: mgmt + "getApplianceProperties", kind: reads, known: none, answer: empty[map[string]string]},
-	{path: mgmt + "getAllAliases", kind: reads, known: none, answer: empty[[]string]},
+	{path: mgmt + "getAllAliases", kind: reads, known: none, answer: (*Handler).allAliases},
 	{path: mgmt + "getAllNamedFlags", kind: reads, known: none, answer: empty[map[string]bool]},
 	{path: mgmt + "getNamedFlag", kind: reads, known: request.Known{Once: []string{"name"}}, answer: (*Handler).namedFlag},
 	{path: mgmt + "getExternalArchiverServers", kind: reads, known: none, answer: empty[[]string]},

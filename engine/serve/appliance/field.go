@@ -11,6 +11,7 @@ import (
 // named is the PV that a name is about, and its state:
 //
 //	SR:I ──────▶ SR:I
+//	an alias ──▶ its PV
 //	SR:I.HIHI ─▶ SR:I, if the archive has a history of the field. Otherwise it is an unknown PV of that name.
 //
 // As in the Appliance, an archived field of a PV counts as archived while its PV is captured.
@@ -26,6 +27,9 @@ type named struct {
 func (h *Handler) stateOfName(ctx context.Context, name string) (n named, err error) {
 	n.pv = pvname.Canonical(name)
 	if n.status, n.captured, err = h.Channels.Status(ctx, n.pv); n.captured || err != nil {
+		if n.captured {
+			n.pv = n.status.PV // of an alias
+		}
 		return n, err
 	}
 	pv, is, err := field.PV(ctx, h.Reader, n.pv)

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,12 +35,28 @@ func (h *Handler) matchingPVs(a args) (any, error) {
 	return h.allPVs(a)
 }
 
-// allPVs answers a list of all names, or of all matching names.
+// allPVs answers a list of all names, or of all matching names, with aliases.
 func (h *Handler) allPVs(a args) (any, error) { return h.matching(a, defaultLimit) }
 
-// expandedNames answers the same without a default limit. The archive has no aliases and archives
-// no field of a record under the name of its PV.
+// expandedNames answers the same without a default limit. The archive archives no field of a record under the name of its PV.
 func (h *Handler) expandedNames(a args) (any, error) { return h.matching(a, noLimit) }
+
+// allAliases answers the aliases with their PVs, by alias.
+func (h *Handler) allAliases(a args) (any, error) {
+	type alias struct {
+		AliasName string `json:"aliasName"`
+		SrcPVName string `json:"srcPVName"`
+	}
+	all := []alias{}
+	for name, err := range h.Reader.Aliases(a.r.Context()) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, alias{name.Alias, name.PV})
+	}
+	slices.SortFunc(all, func(a, b alias) int { return strings.Compare(a.AliasName, b.AliasName) })
+	return all, nil
+}
 
 func (h *Handler) matching(a args, limit int) (any, error) {
 	limit, match, err := selection(a, limit)
@@ -194,6 +211,13 @@ func (h *Handler) archivedPVsNotInList(a args) (any, error) {
 	for _, name := range given {
 		in[pvname.Canonical(name)] = true
 	}
+	aliases, err := h.givenAliases(a.r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	for pv := range aliases {
+		in[pv] = true
+	}
 	return h.namesOf(args{r: a.r}, func(s *capture.Status) bool { return !in[s.PV] })
 }
 
@@ -217,6 +241,10 @@ func (h *Handler) captured(ctx context.Context, names []string) (map[string]bool
 	for _, name := range names {
 		in[pvname.Canonical(name)] = false
 	}
+	aliases, err := h.givenAliases(ctx, in)
+	if err != nil {
+		return nil, err
+	}
 	for s, err := range h.Channels.Statuses(ctx) {
 		if err != nil {
 			return nil, incomplete(ctx, err)
@@ -224,8 +252,25 @@ func (h *Handler) captured(ctx context.Context, names []string) (map[string]bool
 		if _, given := in[s.PV]; given {
 			in[s.PV] = true
 		}
+		for _, alias := range aliases[s.PV] {
+			in[alias] = true
+		}
 	}
 	return in, h.addFields(ctx, in)
+}
+
+// givenAliases returns the given names that are aliases, by PV.
+func (h *Handler) givenAliases(ctx context.Context, given map[string]bool) (map[string][]string, error) {
+	aliases := map[string][]string{}
+	for a, err := range h.Reader.Aliases(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if _, is := given[a.Alias]; is {
+			aliases[a.PV] = append(aliases[a.PV], a.Alias)
+		}
+	}
+	return aliases, nil
 }
 
 // addFields marks the names that are not captured themselves, but are fields of captured PVs.

@@ -39,6 +39,9 @@ type key struct {
 	pv     string
 	day    day
 	hidden bool
+	// names are the names under which the samples are stored, separated by spaces, or empty for the PV's own. Readers may know
+	// different former names of a PV.
+	names string
 }
 
 // url returns the path of the file. A slash in the name of the PV is escaped.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -65,6 +66,17 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request, _ *openapi.Query)
 	// The file may be in the cache for another client. For a reader who may not read the PV, it is built again,
 	// which finds no such PV.
 	k.hidden = !h.Reader.Sees(r.Context(), pv)
+	names, err := h.Reader.OtherNames(r.Context(), pv)
+	if err != nil {
+		h.fail(w, r, fmt.Errorf("reading %s: %w", k.pv, err))
+		return
+	}
+	if parts := append([]string{names.PV}, names.Former...); len(parts) > 1 || parts[0] != pv {
+		for _, name := range parts {
+			visible.Note(r.Context(), name)
+		}
+		k.names = strings.Join(parts, " ")
+	}
 	f, release, err := h.cache.get(r.Context(), k, h.Now(), func(ctx context.Context, body *content) (*file, error) {
 		return h.build(ctx, k, body)
 	})

@@ -12,6 +12,9 @@ import (
 // channel is the JSON form of a channel.
 type channel struct {
 	PV              string            `json:"pv"`
+	AliasOf         string            `json:"aliasOf,omitempty"` // its PV
+	Formerly        []string          `json:"formerly,omitempty"`
+	Aliases         []string          `json:"aliases,omitempty"`
 	Group           string            `json:"group"`
 	Provider        string            `json:"provider"`
 	State           string            `json:"state"`

@@ -145,6 +145,10 @@ func (h *Handler) channel(w http.ResponseWriter, r *http.Request, _ *openapi.Que
 		return
 	}
 	c := newChannel(&s)
+	if err := h.addNames(r.Context(), &c, pv); err != nil {
+		h.fail(w, r, err)
+		return
+	}
 	c.NoData = d
 	c.GivenUp = h.givenUp(r.Context())
 	answer(w, http.StatusOK, c)

@@ -11,17 +11,20 @@ const maxValue = 256
 
 // pvRow is a row of the table of PVs.
 type pvRow struct {
-	PV       string `json:"pv"`
-	Group    string `json:"group"`
-	Provider string `json:"provider"`
-	State    string `json:"state"`
-	Silent   bool   `json:"silent,omitempty"`
-	Since    string `json:"since,omitempty"`
-	Cause    string `json:"cause,omitempty"`
-	Host     string `json:"host,omitempty"`
-	Engine   string `json:"engine,omitempty"`
-	Type     string `json:"type,omitempty"`
-	Units    string `json:"units,omitempty"`
+	PV string `json:"pv"`
+	// Formerly are the former names of the PV, the latest first.
+	Formerly []string `json:"formerly,omitempty"`
+	Aliases  []string `json:"aliases,omitempty"`
+	Group    string   `json:"group"`
+	Provider string   `json:"provider"`
+	State    string   `json:"state"`
+	Silent   bool     `json:"silent,omitempty"`
+	Since    string   `json:"since,omitempty"`
+	Cause    string   `json:"cause,omitempty"`
+	Host     string   `json:"host,omitempty"`
+	Engine   string   `json:"engine,omitempty"`
+	Type     string   `json:"type,omitempty"`
+	Units    string   `json:"units,omitempty"`
 	// Rate is in samples/s, and Storage in bytes/s before compression.
 	Rate            float64     `json:"rate"`
 	Storage         float64     `json:"storage"`
@@ -63,7 +66,7 @@ func pvsSchema() openapi.Schema {
 func rowSchema() openapi.Schema {
 	count := openapi.Whole("")
 	return openapi.Object(members{
-		"pv": openapi.String(""), "group": openapi.String(""), "provider": openapi.String(""), "state": openapi.Enum("", states()...),
+		"pv": openapi.String(""), "formerly?": formerlySchema(), "aliases?": aliasesSchema(), "group": openapi.String(""), "provider": openapi.String(""), "state": openapi.Enum("", states()...),
 		"silent?": openapi.Schema{"type": "boolean", "description": "The PV is connected, but sends no values."},
 		"since?":  openapi.Timestamp("When the state began."), "cause?": openapi.String("Why no samples arrive."), "host?": openapi.String("The IOC."), "engine?": openapi.String("The engine that captures the PV, if a retrieval pod answers."), "type?": openapi.String(""), "units?": openapi.String(""),
 		"rate": openapi.Number("Samples per second."), "storage": openapi.Number("Bytes per second before compression, estimated."),

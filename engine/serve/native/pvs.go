@@ -120,7 +120,7 @@ func (h *Handler) readTable(ctx context.Context, passes func(s *capture.Status) 
 		case s.PV <= after && after != "" || before < offset:
 			before++
 		case len(t.PVs) < limit:
-			t.PVs = append(t.PVs, newRow(&s))
+			t.PVs = append(t.PVs, h.namedRow(ctx, &s))
 		}
 	}
 	t.Reachable = t.Matched
@@ -131,7 +131,7 @@ func (h *Handler) readTable(ctx context.Context, passes func(s *capture.Status) 
 	t.Reachable = min(t.Matched, maxRanked)
 	first.cut()
 	for i := min(offset, len(first.list)); i < len(first.list); i++ {
-		t.PVs = append(t.PVs, newRow(first.list[i]))
+		t.PVs = append(t.PVs, h.namedRow(ctx, first.list[i]))
 	}
 	return t
 }

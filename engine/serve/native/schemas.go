@@ -89,7 +89,8 @@ func channelSchemas() map[string]openapi.Schema {
 			"descriptions?": openapi.Map("The descriptions of the names, if the request has the parameter description.", openapi.String("")), "incomplete?": openapi.String("Why PVs are missing."),
 		}),
 		"Channel": openapi.Object(members{
-			"pv": openapi.String(""), "group": openapi.String(""), "provider": openapi.String(""), "state": openapi.Enum("", states()...), "since?": openapi.Timestamp(""), "cause?": openapi.String(""),
+			"pv": openapi.String(""), "aliasOf?": openapi.String("The PV, if the name that was asked for is an alias."), "formerly?": formerlySchema(), "aliases?": aliasesSchema(),
+			"group": openapi.String(""), "provider": openapi.String(""), "state": openapi.Enum("", states()...), "since?": openapi.Timestamp(""), "cause?": openapi.String(""),
 			"host?": openapi.String(""), "engine?": openapi.String("The engine that captures the PV, if a retrieval pod answers."), "type?": openapi.String(""), "count?": openapi.Whole("The number of elements."), "sampling": openapi.String(""),
 			"retention": openapi.Object(members{
 				"raw": openapi.String(""), "rollups?": openapi.List(openapi.Object(members{"every": openapi.String(""), "keep": openapi.String("")})),

@@ -1,0 +1,197 @@
+package compile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pvname"
+)
+
+// MaxFormer is the maximum number of former names of a PV, with those of its former names.
+const MaxFormer = 16
+
+// MaxAliases is the maximum number of aliases of a PV.
+const MaxAliases = 16
+
+// otherNames are the former names and aliases that a group gives to a PV.
+type otherNames struct {
+	want
+	capture.Names
+}
+
+// addNames collects the other names of a channel. It leaves out names that the group may not use.
+func (w *wantCollector) addNames(at want, ch *v1alpha1.Channel) {
+	if ch == nil || w.role != captures || len(ch.Formerly)+len(ch.Aliases) == 0 {
+		return
+	}
+	names := capture.Names{Former: w.validNames(at.pv, "former name", ch.Formerly), Aliases: w.validNames(at.pv, "alias", ch.Aliases)}
+	if len(names.Former)+len(names.Aliases) > 0 {
+		w.named = append(w.named, otherNames{at, names})
+	}
+}
+
+// validNames returns names of a kind in canonical form.
+func (w *wantCollector) validNames(pv, kind string, names []v1alpha1.PVName) (valid []string) {
+	for _, n := range names {
+		name := pvname.Canonical(string(n))
+		err := pvname.Check(name)
+		switch by, refused := w.Policies.Refuses(w.group, name); {
+		case err != nil:
+			w.out.addProblem(pv, fmt.Sprintf("its %s %q is ignored: %v", kind, name, err))
+		case name == pv:
+			w.out.addProblem(pv, fmt.Sprintf("its %s is its own name: remove it", kind))
+		case refused:
+			w.out.addProblem(pv, fmt.Sprintf("its %s %s is ignored: ArchivePolicy %s does not let this group use it", kind, name, by))
+		case slices.Contains(valid, name):
+		default:
+			valid = append(valid, name)
+		}
+	}
+	return valid
+}
+
+// nameChannels gives the captured channels their other names.
+func (c *compiler) nameChannels() {
+	if len(c.named) == 0 {
+		return
+	}
+	slices.SortStableFunc(c.named, func(a, b otherNames) int { return compareWants(a.want, b.want) })
+	n := namer{compiler: c, names: map[string]*capture.Names{}, former: map[string]otherNames{}, aliases: map[string]otherNames{}}
+	var first []otherNames // that of the oldest group, for each PV
+	for i, o := range c.named {
+		if i > 0 && o.pv == c.named[i-1].pv {
+			n.ignoreSecond(&first[len(first)-1], &o)
+			continue
+		}
+		first = append(first, o)
+	}
+	slices.SortStableFunc(first, func(a, b otherNames) int { return cmp.Compare(a.age, b.age) })
+	for i := range first {
+		n.add(&first[i])
+	}
+	for i := range first {
+		n.limitFormer(&first[i])
+	}
+	n.apply()
+}
+
+// namer decides about the other names of all channels. A name has one present PV: the first one that claims it, which is that of
+// the oldest group.
+type namer struct {
+	*compiler
+	names   map[string]*capture.Names // by PV
+	former  map[string]otherNames     // by former name: the PV that has it now
+	aliases map[string]otherNames     // by alias: its PV
+}
+
+// ignoreSecond reports that another channel gives the same PV other names.
+func (n *namer) ignoreSecond(used, ignored *otherNames) {
+	if used.age == ignored.age || used.Equal(&ignored.Names) {
+		return // for two channels of a group, there is a problem already
+	}
+	n.members[ignored.age].out.addProblem(ignored.pv, fmt.Sprintf("its former names and aliases are ignored: those of the older group %s are used", n.members[used.age].name))
+}
+
+// add adds the names of a PV that nothing forbids.
+func (n *namer) add(o *otherNames) {
+	names, out := &capture.Names{}, n.members[o.age].out
+	for _, old := range o.Former {
+		switch other, claimed := n.former[old]; {
+		case claimed:
+			out.addProblem(o.pv, fmt.Sprintf("its former name %s is ignored: it is also a former name of %s in group %s", old, other.pv, n.members[other.age].name))
+		case n.wasLater(o.pv, old):
+			out.addProblem(o.pv, fmt.Sprintf("its former name %s is ignored: %s is a former name of %s", old, o.pv, old))
+		default:
+			n.former[old] = *o
+			names.Former = append(names.Former, old)
+		}
+	}
+	for _, alias := range o.Aliases {
+		other, claimed := n.aliases[alias]
+		at, isChannel := slices.BinarySearchFunc(n.wants, alias, func(w want, pv string) int { return strings.Compare(w.pv, pv) })
+		switch {
+		case isChannel && n.members[n.wants[at].age].role == captures:
+			out.addProblem(o.pv, fmt.Sprintf("its alias %s is ignored: group %s archives %s as a PV of its own; remove one of both", alias, n.members[n.wants[at].age].name, alias))
+		case claimed:
+			out.addProblem(o.pv, fmt.Sprintf("its alias %s is ignored: it is also an alias of %s in group %s", alias, other.pv, n.members[other.age].name))
+		default:
+			n.aliases[alias] = *o
+			names.Aliases = append(names.Aliases, alias)
+		}
+	}
+	n.names[o.pv] = names
+}
+
+// wasLater reports whether a PV is a former name of old, directly or through others. Each name has one later name at most.
+func (n *namer) wasLater(pv, old string) bool {
+	for {
+		later, is := n.former[pv]
+		if !is {
+			return false
+		}
+		if pv = later.pv; pv == old {
+			return true
+		}
+	}
+}
+
+// limitFormer removes the former names of a PV if they are too many, with those of its former names.
+func (n *namer) limitFormer(o *otherNames) {
+	if total := n.countFormer(o.pv); total > MaxFormer {
+		n.members[o.age].out.addProblem(o.pv, fmt.Sprintf("its former names are ignored: with those of its former names, there are %d; at most %d are allowed", total, MaxFormer))
+		n.names[o.pv].Former = nil
+	}
+}
+
+// countFormer counts the former names of a PV, with those of its former names. There are no cycles.
+func (n *namer) countFormer(pv string) (total int) {
+	names := n.names[pv]
+	if names == nil {
+		return 0
+	}
+	for _, old := range names.Former {
+		total += 1 + n.countFormer(old)
+	}
+	return total
+}
+
+// apply gives the channels of the assignment their names.
+func (n *namer) apply() {
+	for _, channels := range n.result.Assignment {
+		for i := range channels {
+			ch := &channels[i]
+			names := n.names[ch.PV]
+			if names == nil || len(names.Former)+len(names.Aliases) == 0 {
+				continue
+			}
+			ch.Names = names
+			hash := xxhash.Sum64String(fmt.Sprintf("%s %q %q", ch.PV, names.Former, names.Aliases))
+			at, _ := slices.BinarySearchFunc(n.wants, ch.PV, func(w want, pv string) int { return strings.Compare(w.pv, pv) })
+			for last := int32(-1); at < len(n.wants) && n.wants[at].pv == ch.PV; at++ {
+				if age := n.wants[at].age; age != last { // a group may list a PV twice
+					n.countNamed(age, names, hash)
+					last = age
+				}
+			}
+		}
+	}
+}
+
+// countNamed counts the names of a channel of a group.
+func (n *namer) countNamed(age int32, names *capture.Names, hash uint64) {
+	m := n.members[age]
+	if m.role != captures {
+		return
+	}
+	m.out.Fingerprint += hash
+	m.out.Aliases += len(names.Aliases)
+	if len(names.Former) > 0 {
+		m.out.Renamed++
+	}
+}
