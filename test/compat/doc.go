@@ -1,10 +1,8 @@
 // Package compat tests the promise of docs/compatibility.md: today's code reads and continues what each
-// release has stored, and the release can still read it before the archive is finalized.
+// release has stored.
 //
 //	testdata/RELEASE ──▶ store of today's code ──▶ every sample, bins, marks ── as in expected.json
-//	                          │ append, seal
-//	                          ▼
-//	                     program of the release ──▶ every sample
+//	                          └ append, seal
 //
 // hack/golden makes testdata/RELEASE.
 package compat
