@@ -127,7 +127,7 @@ func (n *named) read(ctx context.Context, list []string, from, to int64, opts Op
 	case failed != nil:
 		return older, nil
 	}
-	return &Samples{min(own.CompleteUntil, older.CompleteUntil), func(yield func(*sample.Run, error) bool) {
+	return &Samples{CompleteUntil: min(own.CompleteUntil, older.CompleteUntil), All: func(yield func(*sample.Run, error) bool) {
 		unite(own.All, older.All, from, opts.Inside, yield)
 	}}, nil
 }

@@ -240,7 +240,7 @@ func TestLong_ReleasesReadWhatTodaysCodeStores(t *testing.T) {
 				t.Fatal(err)
 			}
 			alone := []string{"EPICS_CA_ADDR_LIST=127.0.0.1", "EPICS_CA_AUTO_ADDR_LIST=NO"}
-			old := run.StandaloneOf(t, file, alone, "-f", group, "--data", dir, "--shards", "4")
+			old := run.StandaloneOf(t, file, alone, "-f", group, "--data", dir)
 			more := golden.Expected(a.Release, a.Commit, golden.Rounds+1)
 			for i := range more.PVs {
 				same(t, &more.PVs[i], served(t, old, more.PVs[i].Name))
