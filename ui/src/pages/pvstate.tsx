@@ -5,6 +5,9 @@ import { clock } from "../time";
 
 export interface Channel {
   pv: string;
+  aliasOf?: string;
+  formerly?: string[];
+  aliases?: string[];
   group: string;
   provider: string;
   state: string;
@@ -50,6 +53,7 @@ export function StateOf({ channel: c, notCaptured }: { channel?: Channel; notCap
       {notCaptured && <p>Not captured: {notCaptured}.</p>}
       {c && (
         <Facts facts={[
+          ["Alias of", c.aliasOf], ["Former names", c.formerly?.join(", ")], ["Aliases", c.aliases?.join(", ")],
           ["State", c.state], ["Since", c.since && time(c.since)], ["Cause", c.cause], ["IOC", c.host], ["Engine", c.engine], ["Protocol", protocols[c.provider] ?? c.provider],
           ["Type", c.type && (c.count && c.count > 1 ? `${c.type}, ${c.count} elements` : c.type)],
           ["Last value", c.last && `${valueOf(c.last.value)} (${c.last.severity}, ${c.last.status})`], ["Last time", c.last && time(c.last.time)],
