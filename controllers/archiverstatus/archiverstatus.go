@@ -2,7 +2,7 @@
 // give the same status.
 //
 //	Deployments, Job, pods ──┐                ┌─▶ problems ──▶ Degraded
-//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Progressing ──▶ Ready; DiskGuard, Autoscaling, CassandraReady
+//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Progressing ──▶ Ready; DiskGuard, Autoscaling, CassandraReady, InternalTLS
 //	reports of engines ──────┘                └─▶ counts and rates, rounded
 //
 // Each condition comes from an ordered list of checks of the same Input. The first check that
@@ -43,6 +43,8 @@ type Input struct {
 	Mounts map[string]string
 	// Datacenter is the datacenter of storage.cassandra.managed. It is nil if there is none.
 	Datacenter *Datacenter
+	// InternalTLS is the state of the certificates of spec.internalTLS. It is nil without this field.
+	InternalTLS *InternalTLS
 	// Refused names the objects that the API server rejected, with the reasons.
 	Refused string
 
@@ -104,6 +106,7 @@ func conditions(in *Input) []metav1.Condition {
 	all = append(all, autoscaling(in)...)
 	all = append(all, redundant(in)...)
 	all = append(all, cassandraReady(in)...)
+	all = append(all, internalTLS(in)...)
 	for i := range all {
 		c := &all[i]
 		c.ObservedGeneration = in.Archiver.Generation

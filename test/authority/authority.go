@@ -115,9 +115,9 @@ func encode(kind string, der []byte) []byte {
 }
 
 // Secret returns the files that a client needs, by their names in a Kubernetes Secret.
-func (a *Authority) Secret(tb testing.TB) map[string]string {
+func (a *Authority) Secret(tb testing.TB, hosts ...string) map[string]string {
 	tb.Helper()
-	cert, key := a.Issue(tb)
+	cert, key := a.Issue(tb, hosts...)
 	return map[string]string{"ca.crt": string(a.PEM()), "tls.crt": string(cert), "tls.key": string(key)}
 }
 
