@@ -41,7 +41,8 @@ var _ = Describe("An Archiver whose engines report", func() {
 		outcomes = &outcome.Latest{}
 		f := fleet.New(fleet.Config{
 			Pods: k8s, API: k8s, Namespaces: []string{namespace}, Log: logr.Discard(), Registerer: prometheus.NewRegistry(),
-			Fetch: func(_ context.Context, ip string, _ int32) (*report.Report, error) {
+			Fetch: func(_ context.Context, pod *corev1.Pod) (*report.Report, error) {
+				ip := pod.Status.PodIP
 				return &report.Report{
 					Engine:   engines[ip],
 					Shards:   []report.Shard{{Phase: string(v1alpha1.Capturing), SamplesPerSecond: rates[engines[ip]]}},

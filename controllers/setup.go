@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/identity"
 	"varve.dev/varve/controllers/archiver"
 	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/group"
@@ -45,6 +46,9 @@ type Options struct {
 	LoopbackChannelFinder bool
 	// LeaderElect makes one of several operators the leader. The other operators stand by.
 	LeaderElect bool
+	// Identity is the operator with its certificate for engines that require one. It is nil if the operator has
+	// none.
+	Identity *identity.Party
 	// Pod and PodNamespace are the name and namespace of the operator's pod. They are empty
 	// outside of a cluster.
 	Pod, PodNamespace string
@@ -145,7 +149,7 @@ func CacheOptions(namespaces []string) cache.Options {
 func Setup(mgr ctrl.Manager, o Options) error {
 	engines := fleet.New(fleet.Config{
 		Pods: mgr.GetClient(), API: mgr.GetAPIReader(), Namespaces: o.Namespaces,
-		Log: o.Log.WithName("fleet"), Registerer: metrics.Registry,
+		Identity: o.Identity, Log: o.Log.WithName("fleet"), Registerer: metrics.Registry,
 	})
 	outcomes := &outcome.Latest{}
 	recorder := mgr.GetEventRecorder("varve-operator")

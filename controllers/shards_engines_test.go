@@ -110,7 +110,8 @@ func (p *shardsFixture) removePod(ctx context.Context, name string) {
 }
 
 // fetch returns the report of the engine at an IP address.
-func (p *shardsFixture) fetch(_ context.Context, ip string, _ int32) (*report.Report, error) {
+func (p *shardsFixture) fetch(_ context.Context, pod *corev1.Pod) (*report.Report, error) {
+	ip := pod.Status.PodIP
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, e := range p.engines {

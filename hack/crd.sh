@@ -2,7 +2,7 @@
 # Prints the path of another project's CRD. The CRD is in that project's Go module, which is
 # downloaded into Go's module cache once. It is not a dependency of this module.
 #
-#   hack/crd.sh ScaledObject | CassandraDatacenter | K8ssandraCluster
+#   hack/crd.sh ScaledObject | CassandraDatacenter | K8ssandraCluster | Certificate
 set -euo pipefail
 
 case ${1:-} in
@@ -12,6 +12,8 @@ case ${1:-} in
     module=github.com/k8ssandra/cass-operator@v1.31.0 path=config/crd/bases/cassandra.datastax.com_cassandradatacenters.yaml ;;
   K8ssandraCluster)
     module=github.com/k8ssandra/k8ssandra-operator@v1.20.0 path=config/crd/bases/k8ssandra.io_k8ssandraclusters.yaml ;;
+  Certificate)
+    module=github.com/cert-manager/cert-manager@v1.21.2 path=deploy/crds/cert-manager.io_certificates.yaml ;;
   *) sed -n '2,/^set/s/^#\( \|$\)//p' "$0" >&2; exit 2 ;;
 esac
 

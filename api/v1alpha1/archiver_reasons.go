@@ -169,3 +169,15 @@ const (
 	// ReasonCassandraStopped: the datacenter is stopped.
 	ReasonCassandraStopped = "CassandraStopped"
 )
+
+// Reasons of the condition InternalTLS of an Archiver, besides ReasonRollingOut.
+const (
+	// ReasonInternalTLSRequired: the pods require certificates.
+	ReasonInternalTLSRequired = "Required"
+	// ReasonInternalTLSOptional: the pods also accept connections without certificates.
+	ReasonInternalTLSOptional = "Optional"
+	// ReasonNoCertManager: the CRD of Certificates is missing.
+	ReasonNoCertManager = "NoCertManager"
+	// ReasonNoCertificate: a Certificate is not ready.
+	ReasonNoCertificate = "NoCertificate"
+)

@@ -157,3 +157,7 @@ const ConditionAutoscaling = "Autoscaling"
 // ConditionCassandraReady of an Archiver is true while its managed datacenter has all its nodes.
 // Only archives with storage.cassandra.managed have it.
 const ConditionCassandraReady = "CassandraReady"
+
+// ConditionInternalTLS of an Archiver is true while its pods require certificates for /internal. Only archives with
+// spec.internalTLS have it.
+const ConditionInternalTLS = "InternalTLS"

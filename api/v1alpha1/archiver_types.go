@@ -53,6 +53,8 @@ type ArchiverList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.autoscaling)",fieldPath=".engines.autoscaling",message="storage.embedded allows one engine: remove engines.autoscaling, or use storage.cassandra"
 // +kubebuilder:validation:XValidation:rule="!has(self.engines.autoscaling) || self.engines.autoscaling.maxReplicas <= self.shards",fieldPath=".engines.autoscaling.maxReplicas",message="maxReplicas must be at most spec.shards: each engine needs a shard"
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.hostNetwork) || !self.engines.hostNetwork || has(self.retrieval.access)",fieldPath=".retrieval.access",message="with storage.embedded and engines.hostNetwork the archive can be reached from outside of the cluster, so you must choose who may read: set retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"
+// +kubebuilder:validation:XValidation:rule="!has(self.internalTLS) || self.internalTLS.mode != 'Required' || has(oldSelf.internalTLS)",fieldPath=".internalTLS.mode",message="pods without certificates still run, so the others must go on talking to them: set mode to Optional first, and to Required afterwards"
+// +kubebuilder:validation:XValidation:rule="has(self.internalTLS) || !has(oldSelf.internalTLS) || oldSelf.internalTLS.mode != 'Required'",fieldPath=".internalTLS",message="pods that require certificates still run, so the others must go on using them: set internalTLS.mode to Optional first, and remove internalTLS when all pods are replaced"
 type ArchiverSpec struct {
 	// engines are the pods that capture PVs.
 	// +optional
@@ -69,6 +71,12 @@ type ArchiverSpec struct {
 	// managed Cassandra.
 	// +optional
 	NetworkPolicy *NetworkPolicySpec `json:"networkPolicy,omitempty"`
+
+	// internalTLS makes the pods of the archive and the operator authenticate each other with certificates of
+	// cert-manager. Default: no certificates; then NetworkPolicies alone say who may use /internal of engines.
+	// Remove it only while mode is Optional. A change restarts the pods.
+	// +optional
+	InternalTLS *InternalTLSSpec `json:"internalTLS,omitempty"`
 
 	// shards is the number of parts that the PVs are divided into. A shard moves between engines
 	// as a whole. It cannot be changed: choose several times the number of engines that you may

@@ -31,6 +31,9 @@ const (
 )
 
 const (
+	// AnnotationInternalTLS is, on an engine pod, the InternalTLSMode of its port for /internal. A pod without
+	// it uses no TLS there.
+	AnnotationInternalTLS = "varve.dev/internal-tls"
 	// DataFinalizer keeps an ArchiveGroup with deletionPolicy Delete until its data is deleted.
 	DataFinalizer = "varve.dev/delete-data"
 	// FieldManager is the operator's field manager for server-side apply.

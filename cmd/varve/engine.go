@@ -31,6 +31,7 @@ type engineOptions struct {
 	pipelineOptions
 	name, listen, state string
 	internal, metrics   string
+	tls                 internalTLS
 	retrieval           bool
 	access              accessOptions
 	through             throughOptions
@@ -51,6 +52,9 @@ server, the operator or Cassandra are unreachable.
 The usual environment variables configure Channel Access and pvAccess:
 ` + epicsVariables + `.
 POD_UID, if set, makes the pod the owner of the engine's Lease.
+
+With --internal-tls-dir, only the retrieval pods and the operator of this archive may use the
+paths below /internal. They prove it by certificates.
 
 On SIGTERM the engine hands its shards over to other engines before it exits.`,
 		Example: `  # As in a pod:
@@ -81,6 +85,8 @@ On SIGTERM the engine hands its shards over to other engines before it exits.`,
 	f.StringVar(&o.name, "name", "", "name of the engine, which is the name of its pod (required)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
 	f.StringVar(&o.internal, "internal-listen", "", "address of a separate port for the paths below /internal (default: --listen serves them)")
+	o.tls.add(f)
+	o.tls.addOperator(f)
 	addMetricsListen(f, &o.metrics)
 	o.access.add(f)
 	f.StringVar(&o.state, "state", "", "directory that keeps the assignment across restarts of the container (default: none)")
@@ -103,6 +109,9 @@ func (o *engineOptions) check() error {
 		return fmt.Errorf("--drain-timeout: %v is negative", o.drainTimeout)
 	}
 	if err := o.checkAccess(); err != nil {
+		return err
+	}
+	if err := o.checkInternalTLS(); err != nil {
 		return err
 	}
 	return o.pipelineOptions.check()
@@ -203,8 +212,11 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 			return err
 		}
 	}
-	p.handler, err = p.older.handler(cfg)
-	return err
+	if p.handler, err = p.older.handler(cfg); err != nil {
+		return err
+	}
+	p.authenticate(reg)
+	return nil
 }
 
 // serveInternal adds the paths below /internal to the port of --internal-listen, or to that of --listen.

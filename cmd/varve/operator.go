@@ -16,6 +16,7 @@ import (
 type operatorOptions struct {
 	controllers.Options
 	kubeconfig string
+	tls        internalTLS
 }
 
 func newOperator() *cobra.Command {
@@ -31,6 +32,9 @@ continue to capture.
 
 With --leader-elect one of several operators works and the others stand by, depending
 on the Lease varve-operator in their namespace. The operator reads no Secrets.
+
+With --internal-tls-dir, it uses a certificate for engines of Archivers with spec.internalTLS. The
+certificate must have the URI spiffe://varve/NAMESPACE/operator, with its own namespace.
 
 It serves /metrics at --metrics-bind-address, and /healthz and /readyz at
 --health-probe-bind-address.`,
@@ -50,6 +54,9 @@ It serves /metrics at --metrics-bind-address, and /healthz and /readyz at
 			}
 			if problems := validation.IsDNS1123Label(o.CassandraNamespace); o.CassandraNamespace != "" && len(problems) > 0 {
 				return fmt.Errorf("--cassandra-operator-namespace=%s must be the name of a namespace: %s", o.CassandraNamespace, problems[0])
+			}
+			if err := o.identify(log); err != nil {
+				return err
 			}
 			logKubernetes(log)
 			o.Log = logr.FromSlogHandler(log.Handler())
@@ -81,6 +88,7 @@ It serves /metrics at --metrics-bind-address, and /healthz and /readyz at
 	f.StringVar(&o.Metrics, "metrics-bind-address", ":8080", "address of the metrics server (0: none)")
 	f.StringVar(&o.Probes, "health-probe-bind-address", ":8081", "address of the probe server (0: none)")
 	f.BoolVar(&o.LoopbackChannelFinder, "loopback-channelfinder", false, "allow ArchiveGroups to name a ChannelFinder service on the operator's own machine or in its pod")
+	addInternalTLSDir(f, &o.tls.dir)
 	logs.add(cmd)
 	return cmd
 }

@@ -26,6 +26,7 @@ type retrievalOptions struct {
 	listen     string
 	metrics    string
 	enginePort int
+	tls        internalTLS
 	access     accessOptions
 	through    throughOptions
 	storage    storageOptions
@@ -72,6 +73,7 @@ knows. Until it has read the ArchivePolicies, it answers no reads.`,
 	o.access.add(f)
 	o.through.add(f)
 	f.IntVar(&o.enginePort, "engine-port", 17665, "port of the engines for the paths below /internal")
+	o.tls.add(f)
 	o.storage.addCassandra(f)
 	logs.add(cmd)
 	return cmd
@@ -90,7 +92,7 @@ func (o *retrievalOptions) check() error {
 	if o.access.audit != "" && o.access.file == "" {
 		return errAuditAlone
 	}
-	return nil
+	return o.tls.check()
 }
 
 // retrievalPod serves an archive.
@@ -139,6 +141,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	}
 	p.routing = routing.New(routing.Config{
 		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Now: p.clock.Now, Log: o.log,
+		Dialer: o.dialer(reg),
 	})
 	p.groups, p.policies = groups.New(api, o.namespace, o.archiver), policies.New(api, o.namespace, o.archiver, "", o.log)
 	reader := newReader(p.store, p.routing, o.shards, p.routing.Names, p.clock)

@@ -31,6 +31,7 @@ import (
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups=monitoring.coreos.com,resources=servicemonitors,verbs=get;list;watch;create;patch;update;delete
+// +kubebuilder:rbac:groups=cert-manager.io,resources=certificates,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups=cassandra.datastax.com,resources=cassandradatacenters,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups=k8ssandra.io,resources=k8ssandraclusters,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
@@ -69,7 +70,8 @@ type Reconciler struct {
 	CassandraNamespace string
 
 	children children
-	monitors serviceMonitors
+	monitors optionalKind
+	issued   optionalKind
 	secrets  cassandraSecrets
 	written  status.Pace
 	costs    status.Pace
@@ -91,7 +93,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	monitored, err := r.monitors.list(ctx, r.Client, a, live)
+	monitored, err := r.monitors.list(ctx, r.Client, serviceMonitor, a, live)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	tls, err := r.internalTLS(ctx, a, live)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -100,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	wanted := render.Archiver(render.Input{
-		Archiver: a, Image: r.Image, HasServiceMonitor: monitored, Datacenter: dc.Rendered(a, schemaJobs(live)...),
+		Archiver: a, Image: r.Image, HasServiceMonitor: monitored, HasCertificate: tls.has, HoldInternalTLS: tls.hold, Datacenter: dc.Rendered(a, schemaJobs(live)...),
 		OperatorNamespace: r.Namespace, CassandraOperatorNamespace: r.CassandraNamespace,
 	})
 	now, err := stage(a, wanted, live)
@@ -119,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	in.Refused, in.Datacenter, in.Step = refused, dc, now.step
+	in.Refused, in.Datacenter, in.Step, in.InternalTLS = refused, dc, now.step, tls.state
 	r.metrics.observe(req.NamespacedName, &in)
 	next := archiverstatus.Compute(in)
 	if err := r.writeStatus(ctx, a, next); err != nil {

@@ -2,7 +2,7 @@
 // give the same status.
 //
 //	Deployments, Job, pods ──┐                ┌─▶ problems ──▶ Degraded
-//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Progressing ──▶ Ready; DiskGuard, Autoscaling, CassandraReady
+//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Progressing ──▶ Ready; DiskGuard, Autoscaling, CassandraReady, InternalTLS
 //	reports of engines ──────┘                └─▶ counts and rates, rounded
 //
 // Each condition comes from an ordered list of checks of the same Input. The first check that
@@ -45,6 +45,8 @@ type Input struct {
 	Datacenter *Datacenter
 	// Step is what pods wait for before they are replaced.
 	Step Step
+	// InternalTLS is the state of the certificates of spec.internalTLS. It is nil without this field.
+	InternalTLS *InternalTLS
 	// Refused names the objects that the API server rejected, with the reasons.
 	Refused string
 
@@ -106,6 +108,7 @@ func conditions(in *Input) []metav1.Condition {
 	all = append(all, autoscaling(in)...)
 	all = append(all, redundant(in)...)
 	all = append(all, cassandraReady(in)...)
+	all = append(all, internalTLS(in)...)
 	for i := range all {
 		c := &all[i]
 		c.ObservedGeneration = in.Archiver.Generation

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/identity"
 	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/wakeup"
 )
@@ -69,8 +70,10 @@ type Config struct {
 	API client.Reader
 	// Namespaces are the namespaces to observe. If it is empty, all namespaces are observed.
 	Namespaces []string
-	// Fetch gets the report of an engine from its internal port. The default is HTTP.
-	Fetch func(ctx context.Context, podIP string, port int32) (*report.Report, error)
+	// Fetch gets the report of an engine from the internal port of its pod. The default is HTTP.
+	Fetch func(ctx context.Context, pod *corev1.Pod) (*report.Report, error)
+	// Identity is the operator with its certificate for engines that use TLS. It is nil if the operator has none.
+	Identity *identity.Party
 
 	Log        logr.Logger
 	Registerer prometheus.Registerer
@@ -80,6 +83,7 @@ type Config struct {
 type Fleet struct {
 	cfg     Config
 	metrics *metrics
+	clients *clients
 
 	mu      sync.Mutex
 	synced  bool
@@ -100,13 +104,14 @@ type engine struct {
 
 // New returns a Fleet. It knows no engines before Start.
 func New(cfg Config) *Fleet {
+	c := newClients(cfg.Identity)
 	if cfg.Fetch == nil {
-		cfg.Fetch = newFetcher()
+		cfg.Fetch = c.fetch
 	}
 	if len(cfg.Namespaces) == 0 {
 		cfg.Namespaces = []string{""}
 	}
-	return &Fleet{cfg: cfg, metrics: newMetrics(cfg.Registerer), engines: map[types.NamespacedName]*engine{}}
+	return &Fleet{cfg: cfg, metrics: newMetrics(cfg.Registerer), clients: c, engines: map[types.NamespacedName]*engine{}}
 }
 
 // NeedLeaderElection returns true: only the leader polls engines.
@@ -120,6 +125,7 @@ func (f *Fleet) Start(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { every(ctx, leaseInterval, f.pollLeases); return nil })
 	g.Go(func() error { every(ctx, reportInterval, f.pollReports); return nil })
+	defer f.clients.keep(nil)
 	return g.Wait()
 }
 

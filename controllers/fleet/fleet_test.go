@@ -127,7 +127,8 @@ func (p *fixture) write(name string, n int) {
 	}
 }
 
-func (p *fixture) fetch(ctx context.Context, ip string, _ int32) (*report.Report, error) {
+func (p *fixture) fetch(ctx context.Context, pod *corev1.Pod) (*report.Report, error) {
+	ip := pod.Status.PodIP
 	p.mu.Lock()
 	r := p.reports[ip]
 	p.fetching++

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -50,6 +48,7 @@ func (f *Fleet) pollReports(ctx context.Context) {
 		}
 	}
 	_ = g.Wait() // its functions return no errors
+	f.clients.keep(pods)
 	f.mu.Lock()
 	archivers := f.archiversLocked()
 	f.mu.Unlock()
@@ -63,7 +62,7 @@ func (f *Fleet) pollReports(ctx context.Context) {
 func (f *Fleet) pollReport(ctx context.Context, pod *corev1.Pod) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	r, err := f.cfg.Fetch(ctx, pod.Status.PodIP, internalPort(pod))
+	r, err := f.cfg.Fetch(ctx, pod)
 	if err == nil && r.Engine != pod.Name {
 		err = fmt.Errorf("%s answers as engine %q", pod.Status.PodIP, r.Engine) // the address now belongs to another pod
 	}
@@ -80,15 +79,6 @@ func (f *Fleet) pollReport(ctx context.Context, pod *corev1.Pod) {
 	f.mu.Unlock()
 	if drainingChanged {
 		f.changes.Wake(archiver)
-	}
-}
-
-// newFetcher returns a function that gets reports by HTTP. It uses no proxy, because pods
-// are in the same cluster.
-func newFetcher() func(ctx context.Context, podIP string, port int32) (*report.Report, error) {
-	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: reportKept}}
-	return func(ctx context.Context, podIP string, port int32) (*report.Report, error) {
-		return fetch(ctx, c, "http://"+net.JoinHostPort(podIP, strconv.Itoa(int(port)))+report.Path)
 	}
 }
 

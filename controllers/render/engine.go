@@ -38,6 +38,8 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 		throughFlags, throughVolumes := through(a)
 		flags, volumes = append(flags, throughFlags...), append(volumes, throughVolumes...)
 	}
+	tlsFlags, tlsVolumes, tlsAnnotations := in.internalTLS(v1alpha1.ComponentEngine)
+	flags, volumes, annotations = append(flags, tlsFlags...), append(volumes, tlsVolumes...), merged(annotations, tlsAnnotations)
 	if limit := a.Spec.Storage.DiskLimit; limit != nil {
 		flags = append(flags, fmt.Sprintf("--disk-limit=%d", limit.Value()))
 	}

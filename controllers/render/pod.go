@@ -1,6 +1,7 @@
 package render
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,6 +65,16 @@ func (in Input) template(p podTemplate) *core.PodTemplateSpecApplyConfiguration 
 		t.WithAnnotations(p.annotations)
 	}
 	return t
+}
+
+// merged returns the entries of two maps, or nil if there are none.
+func merged(a, b map[string]string) map[string]string {
+	if len(b) == 0 {
+		return a
+	}
+	out := maps.Clone(b)
+	maps.Copy(out, a)
+	return out
 }
 
 // schedule applies the user's scheduling settings.

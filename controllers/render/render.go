@@ -7,6 +7,7 @@
 //	          ├─▶ volume claim        (embedded)
 //	          ├─▶ engines:   Deployment, headless Service, PodDisruptionBudget, NetworkPolicy, autoscaler
 //	          ├─▶ retrieval: Deployment (Cassandra), Services, PodDisruptionBudget, NetworkPolicy
+//	          ├─▶ Certificates        (with spec.internalTLS, where their CRD exists)
 //	          └─▶ ServiceMonitors     (where their CRD exists)
 //
 // Objects are apply configurations for server-side apply: they contain only the fields that the
@@ -27,6 +28,10 @@ type Input struct {
 	Image string
 	// HasServiceMonitor is set if the CRD ServiceMonitor of the Prometheus operator exists.
 	HasServiceMonitor bool
+	// HasCertificate is set if the CRD Certificate of cert-manager exists.
+	HasCertificate bool
+	// HoldInternalTLS keeps the certificates of pods optional: see the function of this name.
+	HoldInternalTLS bool
 	// Datacenter is what the operator has observed of the managed Cassandra datacenter.
 	Datacenter Datacenter
 	// OperatorNamespace is the namespace of the operator's pod. It is empty outside of a cluster.
@@ -69,6 +74,9 @@ func Archiver(in Input) []Object {
 		add(rights(a, v1alpha1.ComponentRetrieval, retrievalRules())...)
 		add(metricsService(a, RetrievalMetricsName(a.Name), v1alpha1.ComponentRetrieval))
 		add(retrievalNetworkPolicy(a), disruptionBudget(a, v1alpha1.ComponentRetrieval), schemaJob(in))
+	}
+	if in.HasCertificate {
+		add(certificates(a)...)
 	}
 	add(engineDeployment(in))
 	if a.Spec.Engines.Autoscaling != nil {

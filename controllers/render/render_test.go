@@ -31,7 +31,7 @@ func TestObjectsMatchGoldenFiles(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".in.yaml")
 		t.Run(name, func(t *testing.T) {
 			got := manifest(t, Archiver(Input{
-				Archiver: load(t, file), Image: "varve:v0.0.0", HasServiceMonitor: name == "everything", Datacenter: Datacenter{Kind: datacenters[name]},
+				Archiver: load(t, file), Image: "varve:v0.0.0", HasServiceMonitor: name == "everything", HasCertificate: name == "everything", Datacenter: Datacenter{Kind: datacenters[name]},
 				OperatorNamespace: "varve-system",
 			}))
 			golden := filepath.Join("testdata", name+".golden.yaml")
@@ -73,7 +73,7 @@ func TestRenderingIsPure(t *testing.T) {
 func TestObjectsAreOwnedByArchiver(t *testing.T) {
 	for _, file := range []string{"testdata/embedded.in.yaml", "testdata/everything.in.yaml"} {
 		a := load(t, file)
-		for _, o := range Archiver(Input{Archiver: a, Image: "varve:1", HasServiceMonitor: true}) {
+		for _, o := range Archiver(Input{Archiver: a, Image: "varve:1", HasServiceMonitor: true, HasCertificate: true}) {
 			var meta struct {
 				Metadata struct {
 					Labels          map[string]string

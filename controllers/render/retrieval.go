@@ -21,6 +21,8 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	accessFlags, annotations, accessVolumes := accessFlags(a)
 	flags, volumes = append(flags, accessFlags...), append(volumes, accessVolumes...)
 	throughFlags, throughVolumes := through(a)
+	tlsFlags, tlsVolumes, tlsAnnotations := in.internalTLS(v1alpha1.ComponentRetrieval)
+	flags, volumes, annotations = append(flags, tlsFlags...), append(volumes, tlsVolumes...), merged(annotations, tlsAnnotations)
 	volumes = append(volumes, throughVolumes...)
 	container := core.Container().
 		WithArgs(

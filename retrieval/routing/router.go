@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/identity"
 	"varve.dev/varve/cluster/mirror"
 	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/peer"
@@ -27,7 +28,9 @@ type Config struct {
 	// Shards is the Archiver's number of shards.
 	Shards int
 	// Port is the HTTP port of the engines.
-	Port       int
+	Port int
+	// Dialer connects to engines with certificates. If it is nil, connections use no TLS.
+	Dialer     *identity.Dialer
 	Client     client.WithWatch
 	Registerer prometheus.Registerer
 	// Now returns the present instant. If it is nil, the clock of this machine counts as right.
@@ -63,8 +66,14 @@ func New(cfg Config) *Router {
 	if cfg.Now == nil {
 		r.cfg.Now = clock.New(clock.Config{}).Now
 	}
+	tcp := net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}
+	dial := tcp.DialContext
+	if cfg.Dialer != nil {
+		cfg.Dialer.Net = tcp
+		dial = cfg.Dialer.DialContext
+	}
 	r.peers.HTTP = &http.Client{Transport: &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		DialContext:         dial,
 		MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: 10 * time.Second,
 	}}
 	of := map[string]string{v1alpha1.LabelArchiver: cfg.Archiver}

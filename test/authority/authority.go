@@ -4,7 +4,7 @@
 //	                  ── Secret ──▶ the files of a client
 //	                  ── Certificate, Pool ──▶ the same for package tls
 //
-// All certificates are valid for an hour. The package stores none of them.
+// Certificates are valid for an hour, except those of IssueBetween. The package stores none of them.
 package authority
 
 import (
@@ -17,6 +17,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/url"
 	"testing"
 	"time"
 )
@@ -53,7 +54,9 @@ func newKey(tb testing.TB) *ecdsa.PrivateKey {
 func (a *Authority) sign(tb testing.TB, key *ecdsa.PublicKey, c *x509.Certificate) *x509.Certificate {
 	tb.Helper()
 	c.SerialNumber = new(big.Int).SetBytes([]byte(rand.Text()[:16]))
-	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	if c.NotAfter.IsZero() {
+		c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	}
 	parent := a.cert
 	if parent == nil {
 		parent = c
@@ -71,22 +74,35 @@ func (a *Authority) sign(tb testing.TB, key *ecdsa.PublicKey, c *x509.Certificat
 // PEM returns the authority's own certificate.
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.cert.Raw) }
 
-// Issue returns a new certificate and its key. hosts are names or IP addresses. Servers and
+// Issue returns a new certificate and its key. hosts are names, IP addresses or URIs. Servers and
 // clients can use the certificate.
 func (a *Authority) Issue(tb testing.TB, hosts ...string) (cert, key []byte) {
 	tb.Helper()
+	return a.IssueBetween(tb, time.Time{}, time.Time{}, hosts...)
+}
+
+// IssueBetween is Issue with a validity.
+func (a *Authority) IssueBetween(tb testing.TB, from, to time.Time, hosts ...string) (cert, key []byte) {
+	tb.Helper()
 	c := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "varve"}, KeyUsage: x509.KeyUsageDigitalSignature,
+		Subject: pkix.Name{CommonName: "varve"}, KeyUsage: x509.KeyUsageDigitalSignature, NotBefore: from, NotAfter: to,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, h := range hosts {
-		if ip := net.ParseIP(h); ip != nil {
+		uri, err := url.Parse(h)
+		switch ip := net.ParseIP(h); {
+		case ip != nil:
 			c.IPAddresses = append(c.IPAddresses, ip)
-		} else {
+		case err == nil && uri.Scheme == "spiffe":
+			c.URIs = append(c.URIs, uri)
+		default:
 			c.DNSNames = append(c.DNSNames, h)
 		}
 	}
 	own := newKey(tb)
+	if a.cert == nil {
+		own = a.key // see SelfSigned
+	}
 	der, err := x509.MarshalPKCS8PrivateKey(own)
 	if err != nil {
 		tb.Fatal(err)
@@ -99,9 +115,9 @@ func encode(kind string, der []byte) []byte {
 }
 
 // Secret returns the files that a client needs, by their names in a Kubernetes Secret.
-func (a *Authority) Secret(tb testing.TB) map[string]string {
+func (a *Authority) Secret(tb testing.TB, hosts ...string) map[string]string {
 	tb.Helper()
-	cert, key := a.Issue(tb)
+	cert, key := a.Issue(tb, hosts...)
 	return map[string]string{"ca.crt": string(a.PEM()), "tls.crt": string(cert), "tls.key": string(key)}
 }
 
@@ -120,4 +136,10 @@ func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
+}
+
+// SelfSigned returns a certificate for hosts that signs itself, with its key.
+func SelfSigned(tb testing.TB, hosts ...string) tls.Certificate {
+	tb.Helper()
+	return (&Authority{key: newKey(tb)}).Certificate(tb, hosts...)
 }
