@@ -59,11 +59,14 @@ func TestConfigOfARunningAppliance(t *testing.T) {
 	serve := func(text string) { config.Store(&text) }
 	serve(exported(0, 40))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/mgmt/bpl/exportConfig" {
+		switch r.URL.Path {
+		case "/mgmt/bpl/exportConfig":
+			_, _ = io.WriteString(w, *config.Load())
+		case "/mgmt/bpl/getAllAliases":
+			_, _ = io.WriteString(w, "[]")
+		default:
 			http.NotFound(w, r)
-			return
 		}
-		_, _ = io.WriteString(w, *config.Load())
 	}))
 	defer s.Close()
 	dir := filepath.Join(t.TempDir(), "groups")
