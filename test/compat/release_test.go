@@ -93,7 +93,8 @@ const groupYAML = `apiVersion: varve.dev/v1alpha1
 kind: ArchiveGroup
 metadata: {name: golden}
 spec:
-  channels: [{pv: "golden:none"}]
+  archiverRef: {name: main}
+  channels: [{name: "golden:none"}]
 `
 
 // served returns the samples that a program serves of a PV.
