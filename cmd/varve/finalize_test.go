@@ -23,7 +23,7 @@ func finalize(t *testing.T, args ...string) (out string, err error) {
 // TestFinalizeSaysWhyItCannot checks the cases in which nothing is finalized.
 func TestFinalizeSaysWhyItCannot(t *testing.T) {
 	dir := newArchive(t, nil)
-	if out, err := finalize(t, "--data", dir); err != nil || !strings.Contains(out, "format level 5") || !strings.Contains(out, "nothing to finalize") {
+	if out, err := finalize(t, "--data", dir); err != nil || !strings.Contains(out, "format level 6") || !strings.Contains(out, "nothing to finalize") {
 		t.Errorf("%q, %v", out, err)
 	}
 	if _, err := finalize(t, "--data", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no archive in") {
@@ -45,7 +45,7 @@ func TestFinalizeSaysWhyItCannot(t *testing.T) {
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := finalize(t, "--data", dir); err == nil || !strings.Contains(err.Error(), "format level 6") {
+	if _, err := finalize(t, "--data", dir); err == nil || !strings.Contains(err.Error(), "format level 7") {
 		t.Errorf("with the archive of a later release: %v", err)
 	}
 }

@@ -159,6 +159,9 @@ func TestConditionsFollowObservations(t *testing.T) {
 			v1alpha1.ConditionDegraded, "True StorageAway", "no hosts available"},
 		{"Cassandra is unreachable: not ready", func(in *Input) { in.Fleet[1].Report.Storage = "no hosts available" },
 			v1alpha1.ConditionReady, "False Away", "no hosts available"},
+		{"a restored keyspace of an earlier release", func(in *Input) {
+			in.Fleet[1].Report.Storage = "WaitingForSchema: the keyspace lacks tables or columns of this release"
+		}, v1alpha1.ConditionDegraded, "True StorageAway", "lacks tables or columns of this release"},
 		{"no engine reports", func(in *Input) { in.Fleet[0].Report, in.Fleet[1].Report = nil, nil },
 			v1alpha1.ConditionStorageReady, "Unknown WaitingForEngine", ""},
 

@@ -2,11 +2,7 @@ package compat
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
-	"net/url"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -18,7 +14,6 @@ import (
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
 	"varve.dev/varve/test/compat/golden"
-	run "varve.dev/varve/test/program"
 )
 
 // TestDirectoriesOfReleasesAreReadAndContinued reads the golden directory of each release, appends samples
@@ -220,65 +215,4 @@ func checkBins(t *testing.T, r *query.Reader, a *golden.Archive) {
 	if n != len(want) || !bins.Stored {
 		t.Errorf("there are %d bins, stored %v; want %d", n, bins.Stored, len(want))
 	}
-}
-
-// TestLong_ReleasesReadWhatTodaysCodeStores lets the program of each release read its archive after today's
-// code has continued it. Once the archive has a later format level, the program refuses it.
-func TestLong_ReleasesReadWhatTodaysCodeStores(t *testing.T) {
-	for _, a := range releases(t) {
-		t.Run(a.Release, func(t *testing.T) {
-			file, dir := program(t, &a), directory(t, &a)
-			st, err := pebble.Open(dir, pebble.Options{Formats: store.Formats{Latest: store.LatestFormat + 1}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(golden.Append(t.Context(), st, golden.Rounds), st.Close()); err != nil {
-				t.Fatal(err)
-			}
-			group := filepath.Join(t.TempDir(), "group.yaml")
-			if err := os.WriteFile(group, []byte(groupYAML), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			alone := []string{"EPICS_CA_ADDR_LIST=127.0.0.1", "EPICS_CA_AUTO_ADDR_LIST=NO"}
-			old := run.StandaloneOf(t, file, alone, "-f", group, "--data", dir)
-			more := golden.Expected(a.Release, a.Commit, golden.Rounds+1)
-			for i := range more.PVs {
-				same(t, &more.PVs[i], served(t, old, more.PVs[i].Name))
-			}
-			old.Stop()
-
-			st, err = pebble.Open(dir, pebble.Options{Formats: store.Formats{Latest: store.LatestFormat + 1}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = st.Finalize(t.Context())
-			if err := errors.Join(err, st.Close()); err != nil {
-				t.Fatal(err)
-			}
-			refused := run.LaunchOf(t, file, alone, "standalone", "-f", group, "--data", dir)
-			if code := refused.Wait(); code == 0 || !strings.Contains(refused.Log.String(), "version 6") {
-				t.Errorf("with a finalized archive, the program exits with %d:\n%s", code, refused.Log.Tail())
-			}
-		})
-	}
-}
-
-const groupYAML = `apiVersion: varve.dev/v1alpha1
-kind: ArchiveGroup
-metadata: {name: golden}
-spec:
-  channels: [{pv: "golden:none"}]
-`
-
-// served returns the samples that a program serves of a PV.
-func served(t *testing.T, a *run.Archiver, pv string) (out []golden.Sample) {
-	t.Helper()
-	var answer struct {
-		Runs []struct{ Samples []golden.Sample }
-	}
-	a.Decode("/api/v1/samples", url.Values{"pv": {pv}, "from": {"2026-01-01T00:00:00Z"}, "to": {"2026-02-01T00:00:00Z"}}, &answer)
-	for _, r := range answer.Runs {
-		out = append(out, r.Samples...)
-	}
-	return out
 }

@@ -8,13 +8,10 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"varve.dev/varve/test/cassandra"
-	"varve.dev/varve/test/checkout"
 	"varve.dev/varve/test/compat/golden"
 )
 
@@ -79,42 +76,4 @@ func directory(t *testing.T, a *golden.Archive) string {
 			t.Fatal(err)
 		}
 	}
-}
-
-// program builds the program of a release from the history of the repository. Without the history, the
-// test is skipped, except in CI.
-func program(t *testing.T, a *golden.Archive) string {
-	t.Helper()
-	git := func(args ...string) error {
-		out, err := exec.Command("git", slices.Concat([]string{"-C", checkout.Root()}, args)...).CombinedOutput()
-		if err != nil {
-			err = errors.Join(err, errors.New(string(out)))
-		}
-		return err
-	}
-	if err := git("cat-file", "-e", a.Commit); err != nil {
-		const advice = "the program of release %s is not tested, because the repository lacks commit %s: run git fetch --unshallow"
-		if os.Getenv("CI") != "" {
-			t.Fatalf(advice, a.Release, a.Commit)
-		}
-		t.Skipf(advice, a.Release, a.Commit)
-	}
-	dir := t.TempDir()
-	source, file := filepath.Join(dir, "source.tar"), filepath.Join(dir, "varve")
-	if err := git("archive", "--output", source, a.Commit); err != nil {
-		t.Fatal(err)
-	}
-	tree := filepath.Join(dir, "tree")
-	if err := os.Mkdir(tree, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("tar", "-xf", source, "-C", tree).CombinedOutput(); err != nil {
-		t.Fatalf("unpacking the sources: %v\n%s", err, out)
-	}
-	build := exec.Command("go", "build", "-trimpath", "-o", file, "./cmd/varve")
-	build.Dir, build.Env = tree, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building release %s: %v\n%s", a.Release, err, out)
-	}
-	return file
 }

@@ -37,7 +37,7 @@ func waiting(err error) string {
 	case errors.Is(err, schema.ErrOld):
 		return "WaitingForSchema: the keyspace holds a schema from before release 0.1.0"
 	case errors.Is(err, schema.ErrNotExpanded):
-		return "WaitingForSchema: the keyspace lacks tables or columns of this release"
+		return "WaitingForSchema: the keyspace lacks tables or columns of this release; run varve schema of this release"
 	case errors.Is(err, store.ErrFormat):
 		return "WrongRelease: " + store.ErrFormat.Error() + "; its log says which release can"
 	case errors.Is(err, cql.ErrDatacenter):

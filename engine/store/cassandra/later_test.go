@@ -51,6 +51,24 @@ func TestLaterWaitsForTheSchema(t *testing.T) {
 	}
 }
 
+// TestLaterWaitsForTheTablesOfItsRelease checks that an engine whose release comes before the schema of its
+// release waits for it.
+func TestLaterWaitsForTheTablesOfItsRelease(t *testing.T) {
+	cfg := config(t)
+	s := &torn{T: t, session: connect(t, cfg), keyspace: cfg.Keyspace}
+	for _, stmt := range asRelease010 {
+		s.exec(stmt)
+	}
+	p := later(cfg)
+	defer p.Close()
+	eventually(t, p, "WaitingForSchema: the keyspace lacks tables or columns of this release; run varve schema of this release")
+	s.must(schema.Create(t.Context(), cfg))
+	eventually(t, p, "")
+	if level, err := p.FormatLevel(t.Context()); level != 5 || err != nil {
+		t.Errorf("the open archive has format level %d, %v", level, err)
+	}
+}
+
 // TestLaterOfAClusterThatIsAway checks that the state reports an unreachable cluster, and that
 // Close returns without waiting for it.
 func TestLaterOfAClusterThatIsAway(t *testing.T) {

@@ -17,6 +17,7 @@ func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
 	for _, stmt := range []string{
 		"ALTER TABLE @block_forever DROP reaches", "ALTER TABLE @channel DROP levels", "DROP TABLE @rollup_forever",
 		"DROP TABLE @journal_part", "DROP TABLE @block_part_forever", "DROP TABLE @block_apart_forever",
+		"ALTER TABLE @channel DROP deleted", "DELETE FROM @schema_version WHERE part = 'expanded'",
 		"ALTER TABLE @journal DROP size", "ALTER TABLE @block_forever DROP stamp", "ALTER TABLE @metadata DROP properties",
 		"ALTER TABLE @journal WITH default_time_to_live = 172800",
 		"INSERT INTO @metadata (pv, time, kind, elements, units, precision, limits, host) VALUES ('A', 5, 11, 1, 'mA', 1, [1,2,3,4,5,6,7,8], 'h')",
@@ -67,6 +68,7 @@ func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 	day := store.Day.Of(0)
 	for _, stmt := range []string{
 		"ALTER TABLE @block_forever DROP reaches", "ALTER TABLE @channel DROP levels", "DROP TABLE @rollup_forever", "ALTER TABLE @claim DROP sealing", "ALTER TABLE @claim DROP saved",
+		"ALTER TABLE @channel DROP deleted", "DELETE FROM @schema_version WHERE part = 'expanded'",
 		"UPDATE @schema_version SET version = 2 WHERE part = 'tables'",
 		"UPDATE @channel SET present = true, shards = {1}, starts = {1}, types = {11} WHERE pv = 'A'",
 	} {

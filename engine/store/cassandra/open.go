@@ -32,8 +32,8 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open connects to the cluster. Unless the cluster is unreachable, its error wraps
-// schema.ErrNoSchema, schema.ErrOld, store.ErrFormat, cql.ErrDatacenter, cql.ErrCredentials,
-// cql.ErrForbidden or cql.ErrTLS.
+// schema.ErrNoSchema, schema.ErrOld, schema.ErrNotExpanded, store.ErrFormat, cql.ErrDatacenter,
+// cql.ErrCredentials, cql.ErrForbidden or cql.ErrTLS.
 func Open(ctx context.Context, config cql.Config) (*Store, error) {
 	cfg, err := config.Complete()
 	if err != nil {

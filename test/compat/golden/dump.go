@@ -70,6 +70,7 @@ type table struct {
 	collection  map[string]bool // of cells
 	clustering  map[string]bool // of keys
 	static      map[string]bool // of cells
+	double      map[string]bool // of cells
 }
 
 func columnsOf(ctx context.Context, session *gocql.Session, keyspace string) ([]*table, error) {
@@ -80,7 +81,7 @@ func columnsOf(ctx context.Context, session *gocql.Session, keyspace string) ([]
 		i := slices.IndexFunc(out, func(t *table) bool { return t.name == of })
 		if i < 0 {
 			i, out = len(out), append(out, &table{
-				name: of, collection: map[string]bool{}, clustering: map[string]bool{}, static: map[string]bool{},
+				name: of, collection: map[string]bool{}, clustering: map[string]bool{}, static: map[string]bool{}, double: map[string]bool{},
 			})
 		}
 		switch t := out[i]; kind {
@@ -90,6 +91,7 @@ func columnsOf(ctx context.Context, session *gocql.Session, keyspace string) ([]
 		default:
 			t.cells = append(t.cells, column)
 			t.static[column] = kind == "static"
+			t.double[column] = typ == "double"
 			t.collection[column] = strings.HasPrefix(typ, "set<")
 		}
 	}
@@ -102,7 +104,11 @@ func columnsOf(ctx context.Context, session *gocql.Session, keyspace string) ([]
 func (t *table) read(ctx context.Context, session *gocql.Session, keyspace string) (rows []Row, err error) {
 	var parts []string
 	for _, c := range append(slices.Clone(t.keys), t.cells...) {
-		parts = append(parts, "toJson("+c+")")
+		if t.double[c] {
+			parts = append(parts, "CAST("+c+" AS text)") // toJson returns null for NaN and infinities
+		} else {
+			parts = append(parts, "toJson("+c+")")
+		}
 	}
 	for _, c := range t.cells {
 		if t.collection[c] {
@@ -127,6 +133,9 @@ func (t *table) read(ctx context.Context, session *gocql.Session, keyspace strin
 			stamp := texts[len(t.keys)+len(t.cells)+i]
 			if v.Value == "null" || stamp == "null" {
 				continue
+			}
+			if t.double[c] && strings.Contains("NaN -Infinity", v.Value) {
+				v.Value = `"` + v.Value + `"`
 			}
 			if err := json.Unmarshal([]byte(stamp), &v.Stamp); err != nil {
 				return nil, fmt.Errorf("timestamp %s of column %s: %w", stamp, c, err)
