@@ -99,7 +99,7 @@ func importWhileCapturing(t *testing.T, kills, pvs, samples int) {
 	}
 	live = append(live, archive.Names("LIVE:", 20)...)
 	groups := t.TempDir()
-	program.WriteGroup(t, groups, "live", program.Group("live", "retention: {rollups: [{every: 1m, keep: forever}]}", live...))
+	program.WriteGroup(t, groups, "live", program.Group("live", "retention: {rollups: [{every: 1m}]}", live...))
 	ioc := epics.StartIOC(t, archive.Counting(live))
 	a := program.Standalone(t, ioc.ClientEnv(), append([]string{"-f", groups, "--checkpoint", "4s"}, flags...)...)
 	begin := a.AwaitSamples(len(live))
