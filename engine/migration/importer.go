@@ -208,7 +208,7 @@ type one struct {
 	last      int64                                            // time of the latest sample that was imported
 	marks     []store.PVMark                                   // of the batch that is read
 	metadata  *sample.Metadata                                 // that is not stored yet
-	deleted   store.Mask                                       // ranges of the PV that users have deleted, in an archive with engines
+	deleted   store.Mask                                       // ranges that users have deleted, with engines
 }
 
 // prepare finds out whether the archive may have samples of the PV, and where the new ones go.

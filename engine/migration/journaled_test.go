@@ -29,8 +29,8 @@ func newTestJournaled(t *testing.T, st store.Store) *journaled {
 	return j
 }
 
-// TestALongImportPublishesEarlySamples adds a sample of a shard, and then imports other shards for six hours. The rows of the
-// sample must not expire meanwhile: engines must see them after some minutes.
+// TestALongImportPublishesEarlySamples adds a sample of a shard, and then imports other shards for six hours. The rows of
+// the sample must not expire meanwhile: engines must see them after some minutes.
 func TestALongImportPublishesEarlySamples(t *testing.T) {
 	j := newTestJournaled(t, dayTTL{newStore(t)})
 	var sinceBoot time.Duration
