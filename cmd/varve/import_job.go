@@ -90,6 +90,8 @@ func (o *importJobOptions) check(a *v1alpha1.Archiver) error {
 		return fmt.Errorf("--archiver: the archive of %s is not in Cassandra; while no engine runs, import into its directory with varve import data --data", a.Name)
 	case a.Spec.Image == "" && o.image == "":
 		return errors.New("--image: the Archiver has no spec.image: give the image of the engines, which kubectl get pods -o yaml shows")
+	case a.Spec.Shards < 1:
+		return fmt.Errorf("--archiver: %s has no spec.shards: give the Archiver as kubectl get -o yaml prints it", o.archiver)
 	case (o.job.Claim == "") == (o.job.HostPath == ""):
 		return errors.New("--claim and --host-path: give one of them")
 	case o.job.HostPath != "" && (!path.IsAbs(o.job.HostPath) || o.job.Node == ""):
@@ -100,7 +102,7 @@ func (o *importJobOptions) check(a *v1alpha1.Archiver) error {
 		return errors.New("--user and --group must not be negative")
 	}
 	for _, arg := range o.job.Args {
-		for _, own := range []string{"--cassandra", "--data", "--from"} {
+		for _, own := range []string{"--cassandra", "--data", "--from", "--shards"} {
 			if strings.HasPrefix(arg, own) {
 				return fmt.Errorf("%s: the Job has this flag already", arg)
 			}

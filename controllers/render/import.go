@@ -1,6 +1,8 @@
 package render
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	batch "k8s.io/client-go/applyconfigurations/batch/v1"
@@ -50,6 +52,7 @@ func ImportJob(in Input, o Import) *batch.JobApplyConfiguration {
 	container := core.Container().
 		WithArgs("import", "data", "--from", "appliance-files", SourceDir+o.SubPath).
 		WithArgs(flags...).
+		WithArgs(fmt.Sprintf("--shards=%d", a.Spec.Shards)).
 		WithArgs(o.Args...).
 		WithResources(requirements(importResources))
 	settings := a.Spec.Retrieval.PodSpec // the Pod runs where it can reach Cassandra

@@ -39,12 +39,12 @@ func (a *account) settle(e *outcome) {
 
 // finish notes that all samples were read. done is called when they are sealed, or when the import ends before.
 func (a *account) finish(done func()) {
+	a.to.mu.Lock()
+	a.to.accounts[a] = true // before another goroutine can call done, and remove it
+	a.to.mu.Unlock()
 	a.mu.Lock()
 	a.done = done
 	a.mu.Unlock()
-	a.to.mu.Lock()
-	a.to.accounts[a] = true
-	a.to.mu.Unlock()
 	a.tryToFinish(context.Cause(a.to.ctx)) // after the end, nobody else calls it
 }
 

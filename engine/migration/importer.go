@@ -85,7 +85,9 @@ func NewImporter(ctx context.Context, opts Options) (*Importer, error) {
 	if m.older = m.reader; opts.Engines {
 		m.older = &query.Reader{Store: endedOnly{opts.Store}, Shards: opts.Shards, Now: m.now}
 		if !opts.DryRun {
-			m.to, err = newJournaled(ctx, &opts, m.now, &m.Progress.Waiting)
+			if m.to, err = newJournaled(ctx, &opts, m.now, &m.Progress.Waiting); err == nil {
+				m.to.start()
+			}
 		}
 		return m, err
 	}
@@ -206,6 +208,7 @@ type one struct {
 	last      int64                                            // time of the latest sample that was imported
 	marks     []store.PVMark                                   // of the batch that is read
 	metadata  *sample.Metadata                                 // that is not stored yet
+	deleted   store.Mask                                       // ranges that users have deleted, with engines
 }
 
 // prepare finds out whether the archive may have samples of the PV, and where the new ones go.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +34,8 @@ const (
 const (
 	// lookEvery is the time between two reads of the claims of shards with unsealed rows.
 	lookEvery = 2 * time.Second
+	// publishAfter is the age at which a segment is published although it is not full, because its rows may expire.
+	publishAfter = 5 * time.Minute
 	// patience is how long an operation of the store is tried.
 	patience = 2 * time.Minute
 	// leaderWait is how long the importer waits for a sign of life of the leader of a shard before it begins, and
@@ -76,7 +80,7 @@ type journaled struct {
 	lives    map[int]life       // of the leaders of shards
 }
 
-// newJournaled returns a journaled that works until ctx or close ends it.
+// newJournaled returns a journaled that works until ctx or close ends it, once start is called.
 func newJournaled(ctx context.Context, opts *Options, now func() int64, waiting *atomic.Int64) (*journaled, error) {
 	ttl, err := opts.Store.JournalTTL(ctx)
 	if err != nil {
@@ -91,9 +95,11 @@ func newJournaled(ctx context.Context, opts *Options, now func() int64, waiting 
 		j.final = func(error) bool { return false }
 	}
 	j.ctx, j.end = context.WithCancelCause(ctx)
-	j.done.Go(j.watch)
 	return j, nil
 }
+
+// start begins to watch what becomes of the samples.
+func (j *journaled) start() { j.done.Go(j.watch) }
 
 // close ends all work. Samples that are not published are dropped.
 func (j *journaled) close() {
@@ -117,15 +123,16 @@ func (j *journaled) queue(shard int) *queue {
 	return j.queues[shard]
 }
 
+// allQueues returns the queues of all shards.
+func (j *journaled) allQueues() []*queue {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Collect(maps.Values(j.queues))
+}
+
 // flush publishes all samples and waits until they are sealed.
 func (j *journaled) flush() error {
-	j.mu.Lock()
-	var queues []*queue
-	for _, q := range j.queues {
-		queues = append(queues, q)
-	}
-	j.mu.Unlock()
-	for _, q := range queues {
+	for _, q := range j.allQueues() {
 		if err := q.publish(nil); err != nil {
 			return err
 		}

@@ -34,6 +34,7 @@ func (o *one) newOutput() (output, error) {
 		c, _, err = o.opts.Store.Channel(ctx, o.name)
 		return err
 	})
+	o.deleted = c.Mask()
 	if n := len(c.Shards); n > 0 && !slices.Contains(c.Shards, shard) {
 		shard = c.Shards[n-1] // a sealer that captures the PV need not notice the work of another one
 	}

@@ -12,6 +12,12 @@ import (
 
 // store stores the samples of a sorted run that the archive does not have.
 func (o *one) store(ctx context.Context, run *sample.Run) error {
+	if kept := o.deleted.Keep(run); kept != run {
+		o.report.Expired += uint64(run.Len() - kept.Len())
+		if run = kept; run.Len() == 0 {
+			return nil
+		}
+	}
 	n, first, last := run.Len(), run.Times[0], run.Times[run.Len()-1]
 	if o.opts.Store != nil && (o.known || first <= o.last) {
 		if first <= o.last { // the samples may be among those that were added before

@@ -13,6 +13,7 @@ import (
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -23,7 +24,7 @@ type life struct {
 	seen   time.Time
 }
 
-// watch waits for engines to seal segments, until the import ends.
+// watch waits for engines to seal segments, and publishes old ones, until the import ends.
 func (j *journaled) watch() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -33,6 +34,11 @@ func (j *journaled) watch() {
 		case <-j.ctx.Done():
 			j.abandon(context.Cause(j.ctx))
 			return
+		}
+		for _, q := range j.allQueues() {
+			if q.publishOld() != nil {
+				break
+			}
 		}
 		j.mu.Lock()
 		shards := slices.Sorted(maps.Keys(j.unsealed))
@@ -161,9 +167,15 @@ type outcome struct {
 	err                      error
 }
 
+// limits say which samples of a PV the engines may have left out.
+type limits struct {
+	kept    int64 // samples before it may have been too old, in ns since 1970
+	deleted store.Mask
+}
+
 // settle finds out what became of the samples of a sealed segment, and tells the PVs' accounts.
 func (j *journaled) settle(g *segment) error {
-	cutoff, unsure := int64(math.MinInt64), map[*account]int64{}
+	cutoff, unsure := int64(math.MinInt64), map[*account]limits{}
 	if err := j.retry("reading the deletion cutoff", func(ctx context.Context) error {
 		c, found, err := j.store.Cutoff(ctx)
 		if found {
@@ -174,26 +186,29 @@ func (j *journaled) settle(g *segment) error {
 		return err
 	}
 	for a, e := range g.parts {
-		kept, err := j.keptSince(a.pv)
+		l, err := j.limits(a.pv)
 		if err != nil {
 			return err
 		}
-		if e.first < max(kept, cutoff) {
-			unsure[a] = kept
+		if e.first < max(l.kept, cutoff) || l.deleted.Overlaps(e.first, e.last) {
+			unsure[a] = l
 		}
 	}
-	missing, err := j.missing(g, unsure)
+	missing, damaged, err := j.missing(g, unsure)
 	if err != nil {
 		return err
 	}
 	for a, e := range g.parts {
-		o := outcome{stored: uint64(e.samples)}
+		o := outcome{stored: uint64(e.samples), err: damaged[a]}
+		if o.err != nil { // it is unknown how many samples are stored
+			o.stored = 0
+		}
 		for _, at := range missing[a] {
 			o.stored--
 			switch {
 			case at < cutoff:
 				o.deleted++
-			case at < unsure[a]:
+			case at < unsure[a].kept || unsure[a].deleted.Hides(at):
 				o.expired++
 			default:
 				o.err = cmp.Or(o.err, fmt.Errorf("%s: a sample at %s was sealed, but the archive does not return it", a.pv, time.Unix(0, at).UTC().Format(time.RFC3339Nano)))
@@ -205,27 +220,28 @@ func (j *journaled) settle(g *segment) error {
 	return nil
 }
 
-// keptSince returns the time before which samples of a PV may have been too old to be kept, in ns since 1970.
-func (j *journaled) keptSince(pv string) (since int64, err error) {
+// limits returns which samples of a PV the engines may have left out.
+func (j *journaled) limits(pv string) (l limits, err error) {
 	var c store.Channel
 	err = j.retry("reading the directory", func(ctx context.Context) (err error) {
 		c, _, err = j.store.Channel(ctx, pv)
 		return err
 	})
-	since = math.MinInt64
+	l = limits{kept: math.MinInt64, deleted: c.Mask()}
 	for _, b := range c.Starts {
 		if r := b.Tier(); r.Valid() && r != store.Forever { // a bucket expires as a whole
-			since = max(since, j.now()-int64(r.Keep()))
+			l.kept = max(l.kept, j.now()-int64(r.Keep()))
 		}
 	}
-	return since, err
+	return l, err
 }
 
-// missing returns the times of the samples in a sealed segment that the archive does not return, for some PVs.
-func (j *journaled) missing(g *segment, pvs map[*account]int64) (times map[*account][]int64, err error) {
-	times = map[*account][]int64{}
+// missing returns the times of the samples in a sealed segment that the archive does not return, for some PVs. For a PV
+// with damaged blocks it returns an error instead.
+func (j *journaled) missing(g *segment, pvs map[*account]limits) (times map[*account][]int64, damaged map[*account]error, err error) {
+	times, damaged = map[*account][]int64{}, map[*account]error{}
 	if len(pvs) == 0 {
-		return times, nil
+		return times, damaged, nil
 	}
 	accounts := map[string]*account{}
 	for a := range pvs {
@@ -234,6 +250,7 @@ func (j *journaled) missing(g *segment, pvs map[*account]int64) (times map[*acco
 	r := &query.Reader{Store: blocksOnly{j.store}, Shards: 1, Now: j.now}
 	err = j.retry("reading sealed samples", func(ctx context.Context) error {
 		clear(times)
+		clear(damaged)
 		for row, err := range j.store.Journal(ctx, g.shard, g.writer, 0, g.last) {
 			if err != nil {
 				return err
@@ -244,10 +261,15 @@ func (j *journaled) missing(g *segment, pvs map[*account]int64) (times map[*acco
 			}
 			for _, of := range runs {
 				a := accounts[of.PV]
-				if a == nil {
+				if a == nil || damaged[a] != nil {
 					continue
 				}
 				rest, err := absent(ctx, r, a.pv, of.Run)
+				if bad := (*scan.Damaged)(nil); errors.As(err, &bad) {
+					damaged[a] = fmt.Errorf("what the archive stored of a segment is unknown: %w", err)
+					delete(times, a)
+					continue
+				}
 				if err != nil {
 					return err
 				}
@@ -256,7 +278,7 @@ func (j *journaled) missing(g *segment, pvs map[*account]int64) (times map[*acco
 		}
 		return nil
 	})
-	return times, err
+	return times, damaged, err
 }
 
 // absent returns the samples of a sorted run that the archive does not have.

@@ -90,6 +90,18 @@ func (q *queue) publish(a *account) error {
 	return q.close()
 }
 
+// publishOld publishes the segment if it is old. It does nothing if samples are being added, because that may take long.
+func (q *queue) publishOld() error {
+	if !q.mu.TryLock() {
+		return nil
+	}
+	defer q.mu.Unlock()
+	if q.seg == nil || q.to.boot()-q.seg.began < publishAfter {
+		return nil
+	}
+	return q.close()
+}
+
 // begin begins a segment, once there is room for it.
 func (q *queue) begin() error {
 	j := q.to
@@ -167,7 +179,7 @@ func (g *segment) checkAge(j *journaled) error {
 	if j.ttl == 0 || j.boot()-g.began < j.ttl/4 {
 		return nil
 	}
-	return j.fail(fmt.Errorf("%w: the import stood still for so long that its journal rows may expire", ErrArchive))
+	return j.fail(fmt.Errorf("%w: the import stood still for so long that its journal rows may expire; repeat it to continue", ErrArchive))
 }
 
 // claim writes the claim of the segment. It is closed from the beginning, so that an engine seals the rows at once, and

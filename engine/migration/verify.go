@@ -57,7 +57,7 @@ func (d *Digest) add(t sample.Type, s *sample.Sample, buf []byte) []byte {
 // Verify reads a PV of a source again, and compares its samples with those that a reader of the
 // archive gets. Report.Stored stays 0, and Report.Present is the number of samples that the archive
 // has. Samples that the archive must not have, because they are older than its deletion cutoff or the
-// PV's retention, or outside of the times to import, are left out.
+// PV's retention, in a deleted range, or outside of the times to import, are left out.
 func (m *Importer) Verify(ctx context.Context, src Source, pv string) (*Report, error) {
 	if m.opts.Store == nil {
 		return nil, errors.New("there is no archive to verify")
@@ -67,6 +67,7 @@ func (m *Importer) Verify(ctx context.Context, src Source, pv string) (*Report, 
 	o.use = v.compare
 	o.verifying = true
 	c, _, err := m.opts.Store.Channel(ctx, o.name)
+	o.deleted = c.Mask()
 	if tier := layout.LastTier(c.Starts); tier != store.Forever {
 		v.kept = time.Now().Add(-tier.Keep()).UnixNano()
 	}
@@ -96,7 +97,7 @@ type verification struct {
 // compare compares the samples of a sorted run with those that the archive has.
 func (v *verification) compare(ctx context.Context, run *sample.Run) error {
 	total := run.Len()
-	run = cut(run, v.kept, math.MaxInt64)
+	run = v.deleted.Keep(cut(run, v.kept, math.MaxInt64))
 	if v.report.Expired += uint64(total - run.Len()); run.Len() == 0 {
 		return nil
 	}

@@ -54,9 +54,10 @@
 // # When samples are sealed
 //
 // The leader seals rows of writers that are closed or dead as soon as it sees them, and rows of
-// living writers at checkpoints. It looks for them every ten seconds, and more often while there are any. A follower reads its own sealed position, and its heads release
-// the samples up to it. If a follower is short of memory, it assists: it seals its own samples,
-// and its claim says so before it starts.
+// living writers at checkpoints. It looks for closed writers every ten seconds, and every two seconds
+// for a minute after it has found one. A follower reads its own sealed position, and its heads
+// release the samples up to it. If a follower is short of memory, it assists: it seals its own
+// samples, and its claim says so before it starts.
 //
 // A writer that is not closed, and gives no sign of life for Config.Silence, counts as dead: its
 // rows are sealed and its claim is dropped. A mistake is harmless: a writer that was only slow

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/render"
+	jobs "varve.dev/varve/controllers/render"
 )
 
 // TestServerTakesImportJob checks the manifests that `varve import job` prints, for external and for managed Cassandra.
@@ -20,8 +20,8 @@ func TestServerTakesImportJob(t *testing.T) {
 		if err := yaml.Unmarshal([]byte("{metadata: {name: main, namespace: epics}, spec: {storage: "+spec+"}}"), &a); err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range []render.Import{{Name: "a", Claim: "files"}, {Name: "b", HostPath: "/arch", Node: "n1", User: 1000, Group: 100, Args: []string{"--verify"}}} {
-			text, err := yaml.Marshal(render.ImportJob(render.Input{Archiver: &a, Image: "varve:1"}, o))
+		for _, o := range []jobs.Import{{Name: "a", Claim: "files"}, {Name: "b", HostPath: "/arch", Node: "n1", User: 1000, Group: 100, Args: []string{"--verify"}}} {
+			text, err := yaml.Marshal(jobs.ImportJob(jobs.Input{Archiver: &a, Image: "varve:1"}, o))
 			if err != nil {
 				t.Fatal(err)
 			}

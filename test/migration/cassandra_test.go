@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
 	"varve.dev/varve/engine/store/cassandra/cql"
@@ -47,6 +49,31 @@ func before2026(a account) account {
 	return a
 }
 
+// inRollups returns how many samples from before 2026 the rollups of a PV have.
+func inRollups(t *testing.T, st store.Store, pv string) (n int) {
+	t.Helper()
+	end := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	c, _, err := st.Channel(t.Context(), pv)
+	if err != nil || len(c.Levels) != 1 {
+		t.Fatalf("%s has the levels %v, %v", pv, c.Levels, err)
+	}
+	for row, err := range st.Rollups(t.Context(), pv, c.Levels[0], 0, c.Levels[0].Tile(end)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tile rollup.Tile
+		if err := rollup.Decode(&tile, &row); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range tile.Bins {
+			if b.Start < end {
+				n += int(b.Count)
+			}
+		}
+	}
+	return n
+}
+
 // inCassandra returns the flags of an archive in Cassandra.
 func inCassandra(ks cassandra.Keyspace) []string {
 	return []string{"--cassandra", ks.Addr, "--cassandra-keyspace", ks.Name}
@@ -72,7 +99,7 @@ func importWhileCapturing(t *testing.T, kills, pvs, samples int) {
 	}
 	live = append(live, archive.Names("LIVE:", 20)...)
 	groups := t.TempDir()
-	program.WriteGroup(t, groups, "live", program.Group("live", "retention: {rollups: [{every: 1m, keep: forever}]}", live...))
+	program.WriteGroup(t, groups, "live", program.Group("live", "retention: {rollups: [{every: 1m}]}", live...))
 	ioc := epics.StartIOC(t, archive.Counting(live))
 	a := program.Standalone(t, ioc.ClientEnv(), append([]string{"-f", groups, "--checkpoint", "4s"}, flags...)...)
 	begin := a.AwaitSamples(len(live))
@@ -91,6 +118,14 @@ func importWhileCapturing(t *testing.T, kills, pvs, samples int) {
 	st := openKeyspace(t, ks)
 	if d := cmp.Diff(want, before2026(storedIn(t, st, want))); d != "" {
 		t.Fatalf("months differ (-files +archive):\n%s", d)
+	}
+	for pv, months := range want {
+		if !slices.Contains(live, pv) {
+			continue
+		}
+		if has, samples := inRollups(t, st, pv), (account{pv: months}).samples(); has != samples {
+			t.Errorf("the rollups of %s have %d of %d samples", pv, has, samples)
+		}
 	}
 	out = runImportInto(t, files, flags...)
 	if !strings.Contains(out, " 0 stored, "+strconv.Itoa(want.samples())+" in the archive before") {
