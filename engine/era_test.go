@@ -75,8 +75,13 @@ type era struct {
 
 // inEra runs f in a synctest bubble.
 func inEra(t *testing.T, keep store.Retention, f func(t *testing.T, e *era)) {
+	inEraOf(t, keep, pebble.OpenMemory, f)
+}
+
+// inEraOf is inEra with the archive that open opens.
+func inEraOf(t *testing.T, keep store.Retention, open func() (*pebble.Store, error), f func(t *testing.T, e *era)) {
 	synctest.Test(t, func(t *testing.T) {
-		db, err := pebble.OpenMemory()
+		db, err := open()
 		if err != nil {
 			t.Fatal(err)
 		}

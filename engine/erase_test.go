@@ -16,6 +16,7 @@ import (
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
 	"varve.dev/varve/test/testclock"
 )
 
@@ -372,4 +373,25 @@ func eraseAtRandom(t *testing.T, seeds, steps int) {
 			})
 		})
 	}
+}
+
+// TestErasureNeedsAFinalizedArchive deletes samples in an archive of the previous release. That release would show them, so
+// the archive must be finalized first.
+func TestErasureNeedsAFinalizedArchive(t *testing.T) {
+	inEraOf(t, tiled, pebble.OpenMemoryOldest, func(t *testing.T, e *era) {
+		x := &erased{era: e, sent: map[int64]float64{}}
+		begun := time.Now()
+		x.every(time.Minute, 2*time.Hour)
+		d := Deletion{PVs: []string{"A"}, From: begun.UnixNano(), To: begun.Add(30 * time.Minute).UnixNano(), Group: "lab/test", Reason: "test"}
+		out, err := x.Erase(t.Context(), d)
+		if !errors.Is(err, ErrNotFinalized) || !strings.Contains(err.Error(), "format level 5") || !strings.Contains(err.Error(), "varve store finalize") {
+			t.Errorf("a deletion at level 5 returns %+v, %v", out, err)
+		}
+		x.check("before the archive is finalized")
+		if _, err := e.st.Finalize(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		x.erase(begun, begun.Add(30*time.Minute))
+		x.check("after the archive was finalized")
+	})
 }

@@ -46,10 +46,11 @@ func (n *named) binning(
 		return nil, failed
 	}
 	var err error
+	b.joined = n.joined(list, opts.Lost)
 	if b.seam, err = n.seam(ctx, list[0]); err != nil || b.seam <= b.first {
+		b.joinFirst()
 		return b, err
 	}
-	b.joined = n.joined(list, opts.Lost)
 	opts.Width = b.width
 	b.older, err = n.binning(ctx, list[1:], levels, b.first, b.end-1, b.width, opts)
 	switch {
@@ -79,6 +80,7 @@ func (b *binning) findSeamNamed(ctx context.Context, n *named, list []string, lo
 	if b.seam, err = n.seam(ctx, list[0]); err != nil {
 		return err
 	}
+	b.joinFirst()
 	_, err = b.joined(ctx, b.first, b.first)
 	return err
 }

@@ -15,14 +15,20 @@ func (b *binning) findSeam(ctx context.Context, r *Reader, lost *Losses, failed 
 	if b.seam, err = r.seam(ctx, b.p.PV, failed); err != nil {
 		return err
 	}
-	if b.seam != ownOnly && b.seam <= b.first && b.p.Deleted.Overlaps(b.seam, b.first) {
-		b.seam = b.first + 1 // the value that the PV held may be that of a sample of the other archive
-	}
+	b.joinFirst()
 	pv := pvname.Canonical(b.p.PV)
 	b.joined = func(ctx context.Context, from, to int64) (*Samples, error) {
 		return r.Read(ctx, pv, from, to, Options{Lost: lost})
 	}
 	return nil
+}
+
+// joinFirst makes the first bin one that is computed from the samples of both archives, or of all names, if samples between
+// the seam and the first bin are deleted: the value that the PV held may be that of a sample from before the seam.
+func (b *binning) joinFirst() {
+	if b.seam != ownOnly && b.seam <= b.first && b.p.Deleted.Overlaps(b.seam, b.first) {
+		b.seam = b.first + 1
+	}
 }
 
 // runJoined computes the bins that begin before the seam from the samples of both archives, and the others

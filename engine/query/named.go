@@ -114,8 +114,8 @@ func (n *named) read(ctx context.Context, list []string, from, to int64, opts Op
 		return nil, err
 	}
 	from, to = max(from, Earliest), min(to, Latest)
-	if failed == nil && (from > to || !needsOutside(seam, from, opts)) {
-		return own, nil
+	if failed == nil && (from > to || !needsOutside(seam, from, opts) && (opts.Inside || !own.deleted.Overlaps(seam, from))) {
+		return own, nil // if samples since the seam are deleted, the last one before the range may be that of a former name
 	}
 	last := min(to, seam-1)
 	older, err := n.read(ctx, list[1:], min(from, last), last, opts)

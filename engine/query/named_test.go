@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -64,56 +65,131 @@ func (s *countingStore) Blocks(ctx context.Context, pv string, b store.Bucket, f
 // TestBinsOverARename reads bins of a PV that was renamed, for several seams, and compares them with bins computed from the
 // samples of both names. Both names have tiles, and samples at the same times.
 func TestBinsOverARename(t *testing.T) {
-	const span = 6 * time.Hour
-	st := openPebble(t)
-	old := &wave{TB: t, st: st, bytes: map[store.Level]int{}, pv: "OLD", from: start - int64(span) + 300}
-	old.fill(span + 2*time.Hour) // its record still exists after the rename
-	s := &wave{TB: t, st: st, bytes: map[store.Level]int{}}
-	s.fill(span)
-	counting := &countingStore{st, map[string]int{}}
-	r := query.Named(&query.Reader{Store: counting, Shards: shards}, writeNames(t, st, names.Fact{PV: drawnPV, Former: []string{"OLD"}}))
-	// The marks are written from the last seam to the first: the first mark counts.
-	for i, seam := range []time.Duration{time.Hour + 5500*time.Millisecond, 20 * time.Second, 0, -90 * time.Second} {
-		s.check(st.PutMarks(t.Context(), store.PVMark{PV: drawnPV, Writer: store.WriterID{byte(i + 1)}, Mark: sample.Mark{Time: start + int64(seam), Kind: sample.Connected}}))
-		r = query.Named(&query.Reader{Store: counting, Shards: shards}, names.NewBook(st, nil)) // seams are kept for minutes
-		want := map[int64]string{}
-		for _, pv := range []string{"OLD", drawnPV} {
-			for at, value := range samplesOf(t, &query.Reader{Store: st, Shards: shards}, pv, start-2*int64(span), start+2*int64(span)) {
-				if pv == drawnPV || at < start+int64(seam) {
-					want[at] = value
-				}
-			}
-		}
-		got := samplesOf(t, r, drawnPV, start-2*int64(span), start+2*int64(span))
-		if len(got) != len(want) {
-			t.Fatalf("seam %v: %d samples, want %d", seam, len(got), len(want))
-		}
-		for at, value := range want {
-			if got[at] != value {
-				t.Fatalf("seam %v: the sample at %v is %s, want %s", seam, time.Duration(at-start), got[at], value)
-			}
-		}
-		for _, opts := range []struct {
-			from, to time.Duration
-			points   int
-		}{{-span, span, 40}, {-span, span, 700}, {-time.Hour, time.Hour, 1000}, {-5 * time.Minute, 2 * span, 10}, {2 * time.Hour, span, 100}, {-span, -time.Hour, 50}} {
-			compareBins(s, r, fmt.Sprint("seam ", seam, ", range ", opts), start+int64(opts.from), start+int64(opts.to), opts.points)
-		}
-		n, err := r.Count(t.Context(), drawnPV, start-2*int64(span), start+int64(span), nil)
-		if err != nil || !n.Stored || n.N != uint64(len(want)) {
-			t.Errorf("seam %v: counted %+v, %v, want %d", seam, n, err, len(want))
-		}
+	p := newRenamedPV(t)
+	for seam := range p.seams() {
+		p.compare(seam, nil)
 	}
-	clear(counting.blocks)
-	bins, err := r.Bins(t.Context(), drawnPV, start-int64(span), start-int64(time.Hour), 5, query.BinOptions{})
-	s.check(err)
+	clear(p.counting.blocks)
+	bins, err := p.reader().Bins(t.Context(), drawnPV, start-int64(renamedSpan), start-int64(time.Hour), 5, query.BinOptions{})
+	p.check(err)
 	n := 0
 	for _, err := range bins.All {
-		s.check(err)
+		p.check(err)
 		n++
 	}
-	if n < 5 || counting.blocks["OLD"] > 4 {
-		t.Errorf("%d bins of the former name took %d reads of blocks: its tiles have them", n, counting.blocks["OLD"])
+	if n < 5 || p.counting.blocks["OLD"] > 4 {
+		t.Errorf("%d bins of the former name took %d reads of blocks: its tiles have them", n, p.counting.blocks["OLD"])
+	}
+}
+
+// TestBinsOverARenameWithoutDeletedSamples does the same after samples of both names were deleted: before, around and after
+// the seam. Blocks and tiles still have the samples.
+func TestBinsOverARenameWithoutDeletedSamples(t *testing.T) {
+	p := newRenamedPV(t)
+	at := func(d time.Duration) int64 { return start + int64(d) }
+	deleted := map[string]store.Mask{
+		"OLD":   {{From: at(-4 * time.Hour), To: at(-3*time.Hour + 7*time.Second)}, {From: at(-5 * time.Minute), To: at(30 * time.Minute)}},
+		drawnPV: {{From: at(10 * time.Minute), To: at(70*time.Minute + 1)}, {From: at(3 * time.Hour), To: at(4*time.Hour - 1)}},
+	}
+	for name, ranges := range deleted {
+		for _, d := range ranges {
+			p.check(p.st.AddChannel(t.Context(), store.Channel{PV: name, Deleted: []store.Deleted{{From: d.From, To: d.To}}}))
+		}
+	}
+	for seam := range p.seams() {
+		p.compare(seam, deleted)
+	}
+}
+
+const renamedSpan = 6 * time.Hour
+
+// renamedPV is a PV whose record still exists after the rename.
+type renamedPV struct {
+	*wave
+	t        *testing.T
+	st       *pebble.Store
+	counting *countingStore
+}
+
+func newRenamedPV(t *testing.T) *renamedPV {
+	st := openPebble(t)
+	old := &wave{TB: t, st: st, bytes: map[store.Level]int{}, pv: "OLD", from: start - int64(renamedSpan) + 300}
+	old.fill(renamedSpan + 2*time.Hour)
+	p := &renamedPV{&wave{TB: t, st: st, bytes: map[store.Level]int{}}, t, st, &countingStore{st, map[string]int{}}}
+	p.fill(renamedSpan)
+	writeNames(t, st, names.Fact{PV: drawnPV, Former: []string{"OLD"}})
+	return p
+}
+
+// reader returns a new reader. Readers keep seams for minutes.
+func (p *renamedPV) reader() *query.Reader {
+	return query.Named(&query.Reader{Store: p.counting, Shards: shards}, names.NewBook(p.st, nil))
+}
+
+// seams yields seams after it has marked them, from the last to the first, because the first mark counts.
+func (p *renamedPV) seams() iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		for i, seam := range []time.Duration{time.Hour + 5500*time.Millisecond, 20 * time.Second, 0, -90 * time.Second} {
+			p.check(p.st.PutMarks(p.t.Context(), store.PVMark{PV: drawnPV, Writer: store.WriterID{byte(i + 1)}, Mark: sample.Mark{Time: start + int64(seam), Kind: sample.Connected}}))
+			if !yield(seam) {
+				return
+			}
+		}
+	}
+}
+
+// visible returns the samples that a reader must see by the present name.
+func (p *renamedPV) visible(seam time.Duration, deleted map[string]store.Mask) map[int64]string {
+	want := map[int64]string{}
+	for _, pv := range []string{"OLD", drawnPV} {
+		for at, value := range samplesOf(p.t, &query.Reader{Store: withoutDeleted{p.st}, Shards: shards}, pv, start-2*int64(renamedSpan), start+2*int64(renamedSpan)) {
+			if (pv == drawnPV || at < start+int64(seam)) && !deleted[pv].Hides(at) {
+				want[at] = value
+			}
+		}
+	}
+	return want
+}
+
+// withoutDeleted is a store that does not know which samples are deleted.
+type withoutDeleted struct{ store.Store }
+
+func (s withoutDeleted) Channel(ctx context.Context, pv string) (store.Channel, bool, error) {
+	c, found, err := s.Store.Channel(ctx, pv)
+	c.Deleted = nil
+	return c, found, err
+}
+
+// compare compares samples, bins and their number with what must be visible.
+func (p *renamedPV) compare(seam time.Duration, deleted map[string]store.Mask) {
+	const span = renamedSpan
+	t, r, want := p.t, p.reader(), p.visible(seam, deleted)
+	got := samplesOf(t, r, drawnPV, start-2*int64(span), start+2*int64(span))
+	if len(got) != len(want) {
+		t.Fatalf("seam %v: %d samples, want %d", seam, len(got), len(want))
+	}
+	for at, value := range want {
+		if got[at] != value {
+			t.Fatalf("seam %v: the sample at %v is %s, want %s", seam, time.Duration(at-start), got[at], value)
+		}
+	}
+	for _, opts := range []struct {
+		from, to time.Duration
+		points   int
+	}{{-span, span, 40}, {-span, span, 700}, {-time.Hour, time.Hour, 1000}, {-5 * time.Minute, 2 * span, 10}, {2 * time.Hour, span, 100}, {-span, -time.Hour, 50}, {65 * time.Minute, 2 * time.Hour, 100}, {68 * time.Minute, 3 * time.Hour, 5}} {
+		compareBins(p.wave, r, fmt.Sprint("seam ", seam, ", range ", opts), start+int64(opts.from), start+int64(opts.to), opts.points)
+	}
+	times := slices.Sorted(maps.Keys(want))
+	for _, at := range []time.Duration{-210 * time.Minute, -3 * time.Minute, 0, time.Minute, 20 * time.Minute, 65 * time.Minute, 69 * time.Minute, 200 * time.Minute} {
+		last, err := r.LastAt(t.Context(), drawnPV, start+int64(at))
+		i, _ := slices.BinarySearch(times, start+int64(at)+1)
+		if err != nil || last.Run == nil || last.Run.Times[0] != times[i-1] {
+			t.Errorf("seam %v: the last sample at %v is %+v, %v; want the one at %v", seam, at, last.Run, err, time.Duration(times[i-1]-start))
+		}
+	}
+	n, err := r.Count(t.Context(), drawnPV, start-2*int64(span), start+int64(span), nil)
+	if err != nil || !n.Stored || n.N != uint64(len(want)) {
+		t.Errorf("seam %v: counted %+v, %v, want %d", seam, n, err, len(want))
 	}
 }
 

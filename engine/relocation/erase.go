@@ -178,9 +178,13 @@ func (s *Shard) eraseBucket(ctx context.Context, e *erasure, b store.Bucket) (co
 		return cost, nil
 	}
 	copied, err := s.copyKept(ctx, e, &at, lacks)
+	cost += copied
+	if err != nil {
+		return cost, err // nothing is dropped: some samples have no copy
+	}
 	e.samples += hidden
 	e.copied = append(e.copied, at)
-	return cost + copied, err
+	return cost, nil
 }
 
 // decodeForErasure decodes a block. It returns nil without an error if all samples of the block are deleted, which
@@ -251,7 +255,7 @@ func (s *Shard) erasedKey(pv string, b store.Bucket, start int64) store.BlockKey
 
 // dropErased drops the blocks that were copied an hour ago. A reader that began before the copies existed has ended
 // since then. Blocks that were written after the copies stay. If another sealer has written to the bucket in the
-// meantime, nothing is dropped, because its clock may be behind: the next pass copies again.
+// meantime, nothing is dropped, because its clock may be behind: the next pass copies again. The same if a copy is missing.
 func (s *Shard) dropErased(ctx context.Context, e *erasure) (cost int, err error) {
 	claims, err := s.cfg.Store.Claims(ctx, s.cfg.Shard)
 	if err != nil {
@@ -262,6 +266,7 @@ func (s *Shard) dropErased(ctx context.Context, e *erasure) (cost int, err error
 	}
 	at := &e.copied[0]
 	cost = readCost
+	present := 0
 	for blk, err := range s.cfg.Store.Blocks(ctx, e.pv, at.Bucket, math.MinInt64, math.MaxInt64) {
 		if err != nil {
 			return cost, err
@@ -271,6 +276,13 @@ func (s *Shard) dropErased(ctx context.Context, e *erasure) (cost int, err error
 			e.copied = e.copied[1:]
 			return cost, nil
 		}
+		if at.copies[blk.BlockKey] {
+			present++
+		}
+	}
+	if present < len(at.copies) {
+		e.copied = e.copied[1:]
+		return cost, nil
 	}
 	n, err := s.cfg.Store.DropBucket(ctx, e.pv, at.Bucket, at.planned)
 	if err != nil {

@@ -69,6 +69,8 @@ type Archive struct {
 	Policies, Planned *policy.Set
 	// Erases means that the archive can delete samples of PVs that groups name: see Result.Erasures.
 	Erases bool
+	// Incomplete means that groups may be missing, because a manifest cannot be read. No samples are deleted then.
+	Incomplete bool
 }
 
 // Replicas returns how many engines capture a shard. Shards 0 to Shards-1 hold the PVs that
@@ -101,7 +103,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 		classes:  map[class]*class{},
 		numbers:  map[*capture.Settings]uint64{},
 		refused:  map[string]store.Retention{},
-		deleting: slices.ContainsFunc(groups, func(g v1alpha1.ArchiveGroup) bool { return deletesData(&g) }),
+		deleting: slices.ContainsFunc(groups, func(g v1alpha1.ArchiveGroup) bool { return deletesData(&g) || len(g.Spec.Deletions) > 0 }),
 	}
 	for shard := range shards {
 		c.result.Assignment[shard] = nil
@@ -109,6 +111,9 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 	c.wants = make([]want, 0, names(groups, listed))
 	for _, g := range oldestFirst(groups) {
 		c.add(g, listed[key(g)])
+		if listed[key(g)].Incomplete && c.incomplete == "" {
+			c.incomplete = "a source of group " + key(g) + " has no content yet"
+		}
 	}
 	slices.SortFunc(c.wants, compareWants)
 	for rest := c.wants; len(rest) > 0; {
@@ -168,13 +173,14 @@ type compiler struct {
 	result   Result
 	classes  map[class]*class
 	numbers  map[*capture.Settings]uint64 // hashes of settings
-	deleting bool                         // some group deletes data
+	deleting bool                         // some group deletes data, or samples
 	refused  map[string]store.Retention   // of PVs in groups that policies refuse
 
-	erasing []*erasing
-	members []member // participating groups, the oldest first
-	wants   []want
-	named   []otherNames // channels with former names or aliases
+	erasing    []*erasing
+	incomplete string   // why names of groups may be missing, or ""
+	members    []member // participating groups, the oldest first
+	wants      []want
+	named      []*otherNames // channels with former names or aliases
 }
 
 // member is a participating group.

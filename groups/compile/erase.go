@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"varve.dev/varve/api/v1alpha1"
@@ -104,9 +105,18 @@ func (c *compiler) noteErasures(wants []want) {
 	}
 }
 
-// endErasures adds the deletions to the result.
+// endErasures adds the deletions to the result. While names may be missing, it adds none, because another group may
+// have the PVs, and a deletion cannot be undone.
 func (c *compiler) endErasures() {
+	if c.Incomplete {
+		c.incomplete = "a manifest cannot be read"
+	}
+	c.keepFormer()
 	for _, e := range c.erasing {
+		if c.incomplete != "" {
+			e.of.addProblem("", fmt.Sprintf("deletions[%d]: nothing is deleted until the PVs of all groups are known: %s", e.Index, c.incomplete))
+			continue
+		}
 		if e.match != nil && e.matched != e.count {
 			e.of.addProblem("", fmt.Sprintf("deletions[%d]: nothing is deleted, because %d PVs match, and count says %d", e.Index, e.matched, e.count))
 			continue
@@ -126,6 +136,50 @@ func (c *compiler) endErasures() {
 		slices.Sort(e.PVs)
 		c.result.Erasures = append(c.result.Erasures, e.Erasure)
 	}
+}
+
+// keepFormer keeps the samples of former names of PVs that other groups have: they are the PVs' history.
+func (c *compiler) keepFormer() {
+	if len(c.erasing) == 0 || len(c.named) == 0 {
+		return
+	}
+	later := map[string][]string{}
+	for i := range c.named {
+		for _, old := range c.named[i].Former {
+			later[old] = append(later[old], c.named[i].pv)
+		}
+	}
+	for _, e := range c.erasing {
+		for pv, free := range e.named {
+			if !free {
+				continue
+			}
+			if now, group, found := c.otherUser(pv, e.member, later); found {
+				e.named[pv] = false
+				e.of.addProblem(pv, fmt.Sprintf("deletions[%d]: the samples stay, because it is a former name of %s in group %s", e.Index, now, group))
+			}
+		}
+	}
+}
+
+// otherUser finds a PV that has had a name and that another group than the member names, and the group.
+func (c *compiler) otherUser(name string, member int32, later map[string][]string) (pv, group string, found bool) {
+	seen := map[string]bool{name: true}
+	for rest := later[name]; len(rest) > 0; {
+		pv, rest = rest[0], rest[1:]
+		if seen[pv] {
+			continue
+		}
+		seen[pv] = true
+		at, _ := slices.BinarySearchFunc(c.wants, pv, func(w want, pv string) int { return strings.Compare(w.pv, pv) })
+		for ; at < len(c.wants) && c.wants[at].pv == pv; at++ {
+			if c.wants[at].age != member {
+				return pv, c.members[c.wants[at].age].name, true
+			}
+		}
+		rest = append(slices.Clip(rest), later[pv]...)
+	}
+	return "", "", false
 }
 
 // Range describes the range of a deletion, in words.

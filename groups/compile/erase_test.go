@@ -72,3 +72,43 @@ func TestDeletionsOfSamples(t *testing.T) {
 		}
 	}
 }
+
+// TestDeletionsKeepSamplesOfOthers checks that a group deletes nothing that another group has, or may have.
+func TestDeletionsKeepSamplesOfOthers(t *testing.T) {
+	expired := group("b", 1, v1alpha1.ArchiveGroupSpec{Channels: channels("X"), ExpiresAt: at(-2 * time.Hour)})
+	shared := namedGroup("b", 1, "NEW")
+	for _, tc := range []struct {
+		name    string
+		own     string // a channel of the group that deletes X
+		other   v1alpha1.ArchiveGroup
+		listed  Listed // of the other group
+		archive Archive
+		want    string // the PVs
+		problem string
+	}{
+		{"no other group has it", "A", namedGroup("b", 1, "B"), Listed{}, Archive{}, "X", ""},
+		{"an expired group", "A", expired, Listed{}, Archive{}, "", "the samples stay, because group ns/b names the PV, too"},
+		{"names that are not known yet", "A", namedGroup("b", 1), Listed{Incomplete: true}, Archive{}, "",
+			"nothing is deleted until the PVs of all groups are known: a source of group ns/b has no content yet"},
+		{"a manifest that cannot be read", "A", namedGroup("b", 1), Listed{}, Archive{Incomplete: true}, "", "a manifest cannot be read"},
+		{"a former name", "A", namedGroup("b", 1, "NEW<X"), Listed{}, Archive{}, "", "it is a former name of NEW in group ns/b"},
+		{"a former name of a former name", "A", namedGroup("b", 1, "NEW<OLD", "OLD<X"), Listed{}, Archive{}, "", "it is a former name of OLD in group ns/b"},
+		{"its own former name", "NEW<X", namedGroup("b", 1, "B"), Listed{}, Archive{}, "X", ""},
+		{"a former name of a PV that both have", "NEW<X", shared, Listed{}, Archive{}, "", "it is a former name of NEW in group ns/b"},
+	} {
+		a := namedGroup("a", 0, tc.own)
+		a.Spec.Deletions = []v1alpha1.SampleDeletion{{PVs: []string{"X"}, To: at(-time.Hour), Reason: "test"}}
+		tc.archive.Shards, tc.archive.Erases = 4, true
+		r := Compile([]v1alpha1.ArchiveGroup{a, tc.other}, map[string]Listed{"ns/b": tc.listed}, tc.archive, now)
+		got, problems := "", ""
+		for _, e := range r.Erasures {
+			got += strings.Join(e.PVs, " ")
+		}
+		for _, p := range r.Groups["ns/a"].Problems {
+			problems += p.Message + "\n"
+		}
+		if got != tc.want || (tc.problem == "") != (problems == "") || !strings.Contains(problems, tc.problem) {
+			t.Errorf("%s: deletes %q with problems %q; want %q with %q", tc.name, got, problems, tc.want, tc.problem)
+		}
+	}
+}

@@ -8,6 +8,8 @@ type Listed struct {
 	// Problems are the first problems of the sources. MoreProblems counts the rest.
 	Problems     []Problem
 	MoreProblems int
+	// Incomplete means that a source has no content, so names may be missing.
+	Incomplete bool
 }
 
 // AddProblem adds a problem.

@@ -32,7 +32,7 @@ func (w *wantCollector) addNames(at want, ch *v1alpha1.Channel) {
 	}
 	names := capture.Names{Former: w.validNames(at.pv, "former name", ch.Formerly), Aliases: w.validNames(at.pv, "alias", ch.Aliases)}
 	if len(names.Former)+len(names.Aliases) > 0 {
-		w.named = append(w.named, otherNames{at, names})
+		w.named = append(w.named, &otherNames{at, names})
 	}
 }
 
@@ -61,22 +61,22 @@ func (c *compiler) nameChannels() {
 	if len(c.named) == 0 {
 		return
 	}
-	slices.SortStableFunc(c.named, func(a, b otherNames) int { return compareWants(a.want, b.want) })
-	n := namer{compiler: c, names: map[string]*capture.Names{}, former: map[string]otherNames{}, aliases: map[string]otherNames{}}
-	var first []otherNames // that of the oldest group, for each PV
+	slices.SortFunc(c.named, func(a, b *otherNames) int { return compareWants(a.want, b.want) })
+	n := namer{compiler: c, names: map[string]*capture.Names{}, former: map[string]*otherNames{}, aliases: map[string]*otherNames{}}
+	var first []*otherNames // that of the oldest group, for each PV
 	for i, o := range c.named {
 		if i > 0 && o.pv == c.named[i-1].pv {
-			n.ignoreSecond(&first[len(first)-1], &o)
+			n.ignoreSecond(first[len(first)-1], o)
 			continue
 		}
 		first = append(first, o)
 	}
-	slices.SortStableFunc(first, func(a, b otherNames) int { return cmp.Compare(a.age, b.age) })
-	for i := range first {
-		n.add(&first[i])
+	slices.SortFunc(first, func(a, b *otherNames) int { return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(a.pv, b.pv)) })
+	for _, o := range first {
+		n.add(o)
 	}
-	for i := range first {
-		n.limitFormer(&first[i])
+	for _, o := range first {
+		n.limitFormer(o)
 	}
 	n.apply()
 }
@@ -86,8 +86,8 @@ func (c *compiler) nameChannels() {
 type namer struct {
 	*compiler
 	names   map[string]*capture.Names // by PV
-	former  map[string]otherNames     // by former name: the PV that has it now
-	aliases map[string]otherNames     // by alias: its PV
+	former  map[string]*otherNames    // by former name: the PV that has it now
+	aliases map[string]*otherNames    // by alias: its PV
 }
 
 // ignoreSecond reports that another channel gives the same PV other names.
@@ -108,7 +108,7 @@ func (n *namer) add(o *otherNames) {
 		case n.wasLater(o.pv, old):
 			out.addProblem(o.pv, fmt.Sprintf("its former name %s is ignored: %s is a former name of %s", old, o.pv, old))
 		default:
-			n.former[old] = *o
+			n.former[old] = o
 			names.Former = append(names.Former, old)
 		}
 	}
@@ -121,7 +121,7 @@ func (n *namer) add(o *otherNames) {
 		case claimed:
 			out.addProblem(o.pv, fmt.Sprintf("its alias %s is ignored: it is also an alias of %s in group %s", alias, other.pv, n.members[other.age].name))
 		default:
-			n.aliases[alias] = *o
+			n.aliases[alias] = o
 			names.Aliases = append(names.Aliases, alias)
 		}
 	}

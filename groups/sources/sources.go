@@ -62,6 +62,7 @@ func List(g *v1alpha1.ArchiveGroup, from Lookup) (out compile.Listed, known bool
 	if l.absent && from.Held != nil {
 		l.hold(from.Held(g.Namespace + "/" + g.Name))
 	}
+	l.out.Incomplete = l.absent
 	return l.out, l.known
 }
 

@@ -192,7 +192,7 @@ func (d *Driver) apply() time.Time {
 	}
 	archive := d.Archive
 	archive.Policies, archive.Planned = d.Policies.sets()
-	archive.Erases = d.Erase != nil
+	archive.Erases, archive.Incomplete = d.Erase != nil, len(d.files.Errors) > 0
 	d.compiled = compile.Compile(d.files.Groups, listed, archive, time.Now())
 	channels := 0
 	a := make(engine.Assignment, d.Archive.Shards)

@@ -15,6 +15,18 @@ import (
 // tests: the store never waits for a clock, so it works in a synctest bubble.
 func OpenMemory() (*Store, error) { return openMemory(vfs.NewMem()) }
 
+// OpenMemoryOldest is OpenMemory for an archive of the oldest format level at which this program runs.
+func OpenMemoryOldest() (*Store, error) {
+	st, err := OpenMemory()
+	if err != nil {
+		return nil, err
+	}
+	if err := setFormatLevel(st.db, store.OldestFormat); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return st, nil
+}
+
 // openMemory opens the archive in a file system in memory.
 func openMemory(fs vfs.FS) (*Store, error) {
 	lock, err := pebble.LockDirectory("", fs)
