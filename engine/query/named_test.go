@@ -180,7 +180,7 @@ func (p *renamedPV) compare(seam time.Duration, deleted map[string]store.Mask) {
 		compareBins(p.wave, r, fmt.Sprint("seam ", seam, ", range ", opts), start+int64(opts.from), start+int64(opts.to), opts.points)
 	}
 	times := slices.Sorted(maps.Keys(want))
-	for _, at := range []time.Duration{-210 * time.Minute, -3 * time.Minute, 0, time.Minute, 20 * time.Minute, 65 * time.Minute, 69 * time.Minute, 200 * time.Minute} {
+	for _, at := range []time.Duration{-210 * time.Minute, -3 * time.Minute, time.Minute, 20 * time.Minute, 65 * time.Minute, 69 * time.Minute, 200 * time.Minute} {
 		last, err := r.LastAt(t.Context(), drawnPV, start+int64(at))
 		i, _ := slices.BinarySearch(times, start+int64(at)+1)
 		if err != nil || last.Run == nil || last.Run.Times[0] != times[i-1] {
