@@ -9,14 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"varve.dev/varve/engine/store"
-	cassandrastore "varve.dev/varve/engine/store/cassandra"
-	"varve.dev/varve/engine/store/cassandra/cql"
-	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/engine/store/pebble"
-	"varve.dev/varve/test/cassandra"
 	"varve.dev/varve/test/checkout"
 	"varve.dev/varve/test/compat/golden"
 	run "varve.dev/varve/test/program"
@@ -31,16 +26,6 @@ func TestLong_ReleasesReadWhatTodaysCodeStores(t *testing.T) {
 			t.Run("directory", func(t *testing.T) {
 				dir := directory(t, &a)
 				goBack(t, &a, file, []string{"--data", dir}, func() (store.Store, error) { return pebble.Open(dir, pebble.Options{}) })
-			})
-			t.Run("keyspace", func(t *testing.T) {
-				ks := cassandra.Shared(t)
-				load(t, &a, ks)
-				cfg := cql.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second}
-				if err := schema.Create(t.Context(), cfg); err != nil {
-					t.Fatal(err)
-				}
-				flags := []string{"--cassandra", ks.Addr, "--cassandra-keyspace", ks.Name}
-				goBack(t, &a, file, flags, func() (store.Store, error) { return cassandrastore.Open(t.Context(), cfg) })
 			})
 		})
 	}
