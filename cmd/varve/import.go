@@ -30,6 +30,7 @@ type importOptions struct {
 	since, until string
 	shards       int
 	rate         float64
+	rateGiven    bool
 	dryRun       bool
 	verify       bool
 	report       string
@@ -98,7 +99,10 @@ import failed or was interrupted.`,
   varve import data --from csv files --csv-time seconds --csv-columns time=t,value=v --data /var/lib/varve
   varve import data --from channel-archiver export --zone America/Denver --data /var/lib/varve`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.rateGiven = cmd.Flags().Changed("rate")
+			return o.run(cmd, args[0])
+		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, exitFailed} })
 	f := cmd.Flags()
@@ -110,7 +114,7 @@ import failed or was interrupted.`,
 	f.StringVar(&o.since, "since", "", "import only samples at or after this time, such as 2024-01-01 or -2y")
 	f.StringVar(&o.until, "until", "", "import only samples before this time")
 	f.IntVar(&o.shards, "shards", 64, "number of shards of the archive")
-	f.Float64Var(&o.rate, "rate", defaultRate, "maximum number of samples read per second; 0 is no limit (default: 100000 into Cassandra, no limit into a directory)")
+	f.Float64Var(&o.rate, "rate", 0, "maximum number of samples read per second; 0 is no limit (default: 100000 into Cassandra, no limit into a directory)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "store nothing, and say what would be stored")
 	f.BoolVar(&o.verify, "verify", false, "after the import, compare each sample of the source with the archive")
 	f.StringVar(&o.report, "report", "", "write a report of each PV to this file, as lines of JSON")
@@ -139,7 +143,7 @@ func (o *importOptions) check() error {
 	switch {
 	case o.shards < 1 || o.shards > 4096:
 		return fmt.Errorf("--shards: %d is not between 1 and 4096", o.shards)
-	case !(o.rate >= 0 && o.rate <= 1e12) && o.rate != defaultRate:
+	case !(o.rate >= 0 && o.rate <= 1e12):
 		return fmt.Errorf("--rate: %v is not between 0 and 1e12 samples/s", o.rate)
 	case o.dryRun && o.verify:
 		return errors.New("--dry-run and --verify cannot be combined: a dry run stores nothing that could be verified")

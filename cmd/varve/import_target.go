@@ -16,17 +16,13 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-const (
-	// defaultRate stands for the default of --rate, which depends on the archive.
-	defaultRate = -1
-	// engineRate is the default into an archive with engines, in samples per second, so that they are not late.
-	engineRate = 100_000
-)
+// engineRate is the default of --rate into an archive with engines, in samples per second, so that they are not late.
+const engineRate = 100_000
 
 // pace returns the maximum number of samples read per second, or 0 if there is no limit.
 func (o *importOptions) pace() float64 {
 	switch {
-	case o.rate != defaultRate:
+	case o.rateGiven:
 		return o.rate
 	case o.storage.locked():
 		return 0

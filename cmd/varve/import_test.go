@@ -17,7 +17,7 @@ func TestImportRefusesWrongFlags(t *testing.T) {
 	data := "import data --from appliance-files " + dir + " --data " + dir + "/archive "
 	for args, want := range map[string]string{
 		"import data --from channel-files " + dir:                       `--from: "channel-files"`,
-		data + "--zone UTC":                                             "for --from rdb only",
+		data + "--zone UTC":                                             "for --from rdb, csv and channel-archiver only",
 		"import data --from rdb sqlite:///x":                            `"sqlite://"`,
 		"import data --from rdb mysql://u@h/d --zone Mars/Olympus":      "--zone",
 		"import data --from rdb mysql://u@h/d --password-file /nowhere": "--password-file",

@@ -128,9 +128,9 @@ func (m *Manager) Apply(a Assignment) (ended []Ended) {
 		}
 	}
 	m.schedule(periods)
+	repeated := m.repeating()
 	m.mu.Lock()
-	m.used = used
-	m.collectRepeatedLocked()
+	m.used, m.repeated = used, repeated
 	m.mu.Unlock()
 	return ended
 }

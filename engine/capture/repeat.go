@@ -45,15 +45,18 @@ type reader interface {
 	Poll() bool
 }
 
-// collectRepeatedLocked finds the channels with a MaxPeriod. The caller holds apply and mu.
-func (m *Manager) collectRepeatedLocked() {
-	m.repeated = nil
-	for _, c := range m.channels {
-		if set := c.filter.set; set.MaxPeriod > 0 && !set.Paused {
-			m.repeated = append(m.repeated, c)
+// repeating returns the channels with a MaxPeriod, sorted by name. The caller holds apply.
+func (m *Manager) repeating() (repeated []*channel) {
+	for _, c := range m.snapshot() {
+		c.mu.Lock()
+		set := c.filter.set
+		c.mu.Unlock()
+		if set.MaxPeriod > 0 && !set.Paused {
+			repeated = append(repeated, c)
 		}
 	}
-	slices.SortFunc(m.repeated, func(a, b *channel) int { return cmp.Compare(a.pv, b.pv) })
+	slices.SortFunc(repeated, func(a, b *channel) int { return cmp.Compare(a.pv, b.pv) })
+	return repeated
 }
 
 // repeatValues reads the values of channels that have no sample in the present interval. Each pass begins behind the last
