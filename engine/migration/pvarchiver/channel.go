@@ -59,9 +59,9 @@ func (r *reader) read(ctx context.Context) error {
 	return r.flush(ctx)
 }
 
-// buckets returns the buckets with raw samples, by time. It notes if there are decimated samples from before.
+// buckets returns the buckets with raw samples, by time. It notes if samples of other decimation levels are older.
 func (r *reader) buckets(ctx context.Context) (out []bucket, err error) {
-	decimated := int64(0)
+	reduced := int64(0)
 	rows := r.session.Query("SELECT decimation_level, bucket_start_time, bucket_end_time FROM channels WHERE channel_name = ?", r.channel.name).IterContext(ctx)
 	var level *int
 	var start, end *int64
@@ -69,8 +69,8 @@ func (r *reader) buckets(ctx context.Context) (out []bucket, err error) {
 		switch {
 		case level == nil || start == nil: // the channel has no bucket
 		case *level != 0:
-			if decimated == 0 || *start < decimated {
-				decimated = *start
+			if reduced == 0 || *start < reduced {
+				reduced = *start
 			}
 		case end == nil || *end < *start:
 			r.to.Problem("table channels", 0, fmt.Errorf("%s: the bucket that starts at %d has no end after its start", r.channel.name, *start))
@@ -84,8 +84,8 @@ func (r *reader) buckets(ctx context.Context) (out []bucket, err error) {
 	if err := rows.Close(); err != nil {
 		return nil, fmt.Errorf("reading the table channels: %w", err)
 	}
-	if decimated > 0 && (len(out) == 0 || decimated < out[0].start) {
-		r.to.Note(fmt.Sprintf("decimated samples from %s on, for which the archiver has no raw samples any more, are not imported", time.Unix(0, decimated).UTC().Format(time.RFC3339)))
+	if reduced > 0 && (len(out) == 0 || reduced < out[0].start) {
+		r.to.Note(fmt.Sprintf("samples of decimation levels from %s on, for which the archiver has no raw samples any more, are not imported", time.Unix(0, reduced).UTC().Format(time.RFC3339)))
 	}
 	return out, nil
 }

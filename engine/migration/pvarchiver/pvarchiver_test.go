@@ -85,7 +85,7 @@ func (s *sink) Problem(place string, _ int64, err error) {
 func (s *sink) Note(text string)    { s.notes = append(s.notes, text) }
 func (s *sink) Progress(int, int64) {}
 
-// TestReadsRawSamplesOfAllTypes has two buckets, marks, decimated samples, a sample in a wrong bucket and damaged rows.
+// TestReadsRawSamplesOfAllTypes has two buckets, marks, samples of another decimation level, a sample in a wrong bucket and damaged rows.
 func TestReadsRawSamplesOfAllTypes(t *testing.T) {
 	cfg, session := fixture(t)
 	const id = "11111111-1111-1111-1111-111111111111"
@@ -157,7 +157,7 @@ func TestReadsRawSamplesOfAllTypes(t *testing.T) {
 	if m := to.metadata; m == nil || m.Units != "mA" || m.Precision != 3 || m.AlarmHigh != 9.5 || !math.IsNaN(m.AlarmLow) {
 		t.Errorf("the metadata are %+v", m)
 	}
-	if len(to.notes) != 1 || !strings.Contains(to.notes[0], "decimated samples") {
+	if len(to.notes) != 1 || !strings.Contains(to.notes[0], "samples of decimation levels") {
 		t.Errorf("the notes are %q", to.notes)
 	}
 	part := &sink{}
