@@ -105,7 +105,6 @@ record(ao, "T:ON") { field(VAL, "1") field(PINI, "YES") }
 	c := launchOn(t, st, ioc, Options{Checkpoint: 300 * time.Millisecond})
 	c.Apply(oneWith(false, pv, set)) // and c becomes the second engine
 	both = fleet{b, c}
-	reader = both.reader(st)
 	both.inState(t, pv, capture.Disabled)
 
 	ioc.Shell("dbpf T:ON 1")

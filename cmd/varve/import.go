@@ -99,10 +99,7 @@ import failed or was interrupted.`,
   varve import data --from csv files --csv-time seconds --csv-columns time=t,value=v --data /var/lib/varve
   varve import data --from channel-archiver export --zone America/Denver --data /var/lib/varve`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.rateGiven = cmd.Flags().Changed("rate")
-			return o.run(cmd, args[0])
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, exitFailed} })
 	f := cmd.Flags()
@@ -126,6 +123,7 @@ import failed or was interrupted.`,
 }
 
 func (o *importOptions) run(cmd *cobra.Command, from string) error {
+	o.rateGiven = cmd.Flags().Changed("rate")
 	damaged, err := o.importFrom(cmd, from)
 	switch {
 	case err != nil:

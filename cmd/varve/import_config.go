@@ -178,21 +178,27 @@ func printManifests(w io.Writer, files []migration.File) error {
 	return nil
 }
 
-// read reads the configuration.
-func (o *importConfigOptions) read(ctx context.Context, source string) (*migration.Source, error) {
+// parser returns the function that reads the configuration of --from.
+func (o *importConfigOptions) parser() (func(io.Reader) (*migration.Source, error), error) {
 	if o.aliases != "" && o.from != "appliance" {
 		return nil, errors.New("--aliases requires --from appliance")
 	}
-	var parse func(io.Reader) (*migration.Source, error)
 	switch o.from {
 	case "appliance":
-		parse = migration.Appliance
+		return migration.Appliance, nil
 	case "rdb", "channel-archiver", "cassandra-archiver":
-		parse = func(in io.Reader) (*migration.Source, error) { return migration.EngineXML(in, o.from) }
+		return func(in io.Reader) (*migration.Source, error) { return migration.EngineXML(in, o.from) }, nil
 	case "list":
-		parse = migration.List
-	default:
-		return nil, fmt.Errorf("--from: %q is not appliance, rdb, channel-archiver, cassandra-archiver or list", o.from)
+		return migration.List, nil
+	}
+	return nil, fmt.Errorf("--from: %q is not appliance, rdb, channel-archiver, cassandra-archiver or list", o.from)
+}
+
+// read reads the configuration.
+func (o *importConfigOptions) read(ctx context.Context, source string) (*migration.Source, error) {
+	parse, err := o.parser()
+	if err != nil {
+		return nil, err
 	}
 	if !strings.HasPrefix(source, "http://") && !strings.HasPrefix(source, "https://") {
 		f, err := os.Open(source)
@@ -208,7 +214,6 @@ func (o *importConfigOptions) read(ctx context.Context, source string) (*migrati
 	}
 	appliance := source
 	if o.from == "appliance" {
-		var err error
 		if source, err = exportURL(source); err != nil {
 			return nil, err
 		}

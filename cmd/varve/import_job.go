@@ -92,6 +92,13 @@ func (o *importJobOptions) check(a *v1alpha1.Archiver) error {
 		return errors.New("--image: the Archiver has no spec.image: give the image of the engines, which kubectl get pods -o yaml shows")
 	case a.Spec.Shards < 1:
 		return fmt.Errorf("--archiver: %s has no spec.shards: give the Archiver as kubectl get -o yaml prints it", o.archiver)
+	}
+	return o.checkJob()
+}
+
+// checkJob checks the flags that describe the Job itself.
+func (o *importJobOptions) checkJob() error {
+	switch {
 	case (o.job.Claim == "") == (o.job.HostPath == ""):
 		return errors.New("--claim and --host-path: give one of them")
 	case o.job.HostPath != "" && (!path.IsAbs(o.job.HostPath) || o.job.Node == ""):

@@ -24,10 +24,10 @@ func TestMask(t *testing.T) {
 		if m.Hides(from) != hides(from) {
 			t.Errorf("%d is hidden: %v", from, m.Hides(from))
 		}
-		all, any := true, false
+		whole, part := true, false
 		for to := from; to < 100; to++ {
-			all, any = all && hides(to), any || hides(to)
-			if m.HidesAll(from, to) != all || m.Overlaps(from, to) != any || (len(m.Within(from, to)) > 0) != any {
+			whole, part = whole && hides(to), part || hides(to)
+			if m.HidesAll(from, to) != whole || m.Overlaps(from, to) != part || (len(m.Within(from, to)) > 0) != part {
 				t.Errorf("from %d to %d: %v %v %v", from, to, m.HidesAll(from, to), m.Overlaps(from, to), m.Within(from, to))
 			}
 		}

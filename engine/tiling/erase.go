@@ -77,13 +77,18 @@ func (s *Shard) eraseBins(ctx context.Context, ser *series, l store.Level, r sto
 			continue
 		}
 		t.Bins = kept
-		if err := s.cfg.MayWrite(ctx); err != nil {
-			return err
-		}
-		row.Blob, row.Stamp = rollup.Append(nil, &t), stampAfter(max(s.cfg.Clock.StoreTime(), row.Stamp))
-		if err := s.cfg.Store.PutRollups(ctx, row); err != nil {
+		if err := s.replaceTile(ctx, &row, &t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// replaceTile writes a tile with other bins over the row that it was read from.
+func (s *Shard) replaceTile(ctx context.Context, row *store.Rollup, t *rollup.Tile) error {
+	if err := s.cfg.MayWrite(ctx); err != nil {
+		return err
+	}
+	row.Blob, row.Stamp = rollup.Append(nil, t), stampAfter(max(s.cfg.Clock.StoreTime(), row.Stamp))
+	return s.cfg.Store.PutRollups(ctx, *row)
 }

@@ -54,12 +54,7 @@ func (s *Shard) repairOnce(ctx context.Context, ser *series, r *level, sp span) 
 	}
 	stamp := s.cfg.Clock.StoreTime() // before anything is read
 	seen := stamps{}
-	first := rollup.Floor(sp.first, r.width)
-	hi := min(rollup.Floor(sp.last, r.width)+r.width, r.through)
-	isLast := (hi-first)/r.width <= repairLong
-	if !isLast {
-		hi = first + repairLong*r.width
-	}
+	first, hi, isLast := r.pieceOf(sp)
 	lo, err := s.completeTo(ctx, ser.pv, r, first, hi, seen)
 	if err != nil {
 		return 0, err
@@ -93,6 +88,16 @@ func (s *Shard) repairOnce(ctx context.Context, ser *series, r *level, sp span) 
 		r.stamp, r.stored = last.stamp, last.bins // otherwise pending bins may lack samples of another sealer
 	}
 	return to, err
+}
+
+// pieceOf returns the range of the first piece of a span, in whole bins, and whether it is the last piece, too.
+func (r *level) pieceOf(sp span) (first, hi int64, isLast bool) {
+	first = rollup.Floor(sp.first, r.width)
+	hi = min(rollup.Floor(sp.last, r.width)+r.width, r.through)
+	if (hi-first)/r.width <= repairLong {
+		return first, hi, true
+	}
+	return first, first + repairLong*r.width, false
 }
 
 // stamps are the stamps of tiles when a repair first read them.

@@ -89,14 +89,19 @@ func (d *Driver) publishProblems() {
 	}
 }
 
-// Run applies the groups, and repeats it after each change, until ctx ends.
-func (d *Driver) Run(ctx context.Context) {
+// register makes the metrics.
+func (d *Driver) register() {
 	if d.Registerer != nil {
 		d.problems = promauto.With(d.Registerer).NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "varve", Subsystem: "manifest", Name: "problems",
 			Help: "Errors in the manifests, whose last valid content stays in effect, and warnings about them.",
 		}, []string{"severity"})
 	}
+}
+
+// Run applies the groups, and repeats it after each change, until ctx ends.
+func (d *Driver) Run(ctx context.Context) {
+	d.register()
 	d.mu.Lock()
 	d.eraser = newEraser(d)
 	d.mu.Unlock()

@@ -25,11 +25,8 @@ const noValue = "#N/A"
 
 // parseRow reads the cells of a row. The result does not keep them.
 func (f *Format) parseRow(l *layout, cells [][]byte) (r row, err error) {
-	if len(cells) < l.width() {
-		return r, fmt.Errorf("the row has %d cells: want at least %d", len(cells), l.width())
-	}
-	if n := len(cells); n > l.cells+1 || n > l.cells && len(cells[l.cells]) > 0 { // ArchiveExport may end rows with a separator
-		return r, fmt.Errorf("the row has %d cells, more than the columns", len(cells))
+	if err := l.checkWidth(cells); err != nil {
+		return r, err
 	}
 	if r.s.Time, err = f.parseTime(l.cell(cells, columnTime)); err != nil {
 		return r, err
@@ -58,6 +55,17 @@ func (f *Format) parseRow(l *layout, cells [][]byte) (r row, err error) {
 		}
 	}
 	return r, f.parseValue(&r.s, r.t, value)
+}
+
+// checkWidth refuses a row that lacks cells of columns, or has more cells than there are columns.
+func (l *layout) checkWidth(cells [][]byte) error {
+	if len(cells) < l.width() {
+		return fmt.Errorf("the row has %d cells: want at least %d", len(cells), l.width())
+	}
+	if n := len(cells); n > l.cells+1 || n > l.cells && len(cells[l.cells]) > 0 { // ArchiveExport may end rows with a separator
+		return fmt.Errorf("the row has %d cells, more than the columns", len(cells))
+	}
+	return nil
 }
 
 // stateOf returns the kind of the mark of a row without a value.
