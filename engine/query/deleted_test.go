@@ -50,7 +50,7 @@ func TestTheOlderArchiveDoesNotFillADeletedRange(t *testing.T) {
 // so it is asked again.
 func TestTheLastSampleIsBeforeADeletedOneAtTheEdge(t *testing.T) {
 	older, own := newArchive(t, 1), newArchive(t, 1)
-	seam := int64(epoch + 10*day)
+	seam := epoch + 10*day
 	put := func(a *archive, at int64, word uint64) {
 		a.block(writer(1), store.Year.Of(at).In(store.Forever), typed{sample.Int32, sample.Sample{Time: at, Word: word}})
 	}
