@@ -3,8 +3,10 @@ package query
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
+	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
 
@@ -40,6 +42,52 @@ func TestTheOlderArchiveDoesNotFillADeletedRange(t *testing.T) {
 			}
 		}
 		own.expect(epoch-day, epoch+3*span)
+	}
+}
+
+// TestTheLastSampleIsBeforeADeletedOneAtTheEdge reads from the time of a deleted sample of the older archive, and from after
+// the seam when the deleted sample is the last one before it. The older archive then yields no sample before the deleted one,
+// so it is asked again.
+func TestTheLastSampleIsBeforeADeletedOneAtTheEdge(t *testing.T) {
+	older, own := newArchive(t, 1), newArchive(t, 1)
+	seam := epoch + 10*day
+	put := func(a *archive, at int64, word uint64) {
+		a.block(writer(1), store.Year.Of(at).In(store.Forever), typed{sample.Int32, sample.Sample{Time: at, Word: word}})
+	}
+	put(own, epoch, 1) // imported
+	for i, at := range []int64{epoch, epoch + day, epoch + 2*day, seam - 2, seam - 1} {
+		put(older, at, uint64(i+1))
+	}
+	put(own, seam, 6)
+	put(own, seam+2*day, 7)
+	own.connect(writer(9), seam)
+	own.older = older.through()
+	own.delete(epoch+2*day, epoch+2*day)
+	own.delete(seam-1, seam+day)
+	own.delete(seam-2, seam-2) // touches the other range
+	for _, c := range []struct {
+		from, to int64
+		want     []uint64
+	}{
+		{epoch + 2*day, epoch + 2*day, []uint64{2}},
+		{epoch + 2*day, seam, []uint64{2}},
+		{seam - 2, seam - 2, []uint64{2}},
+		{seam - 1, seam - 1, []uint64{2}},
+		{seam - 1, seam + 3*day, []uint64{2, 7}},
+		{seam, seam, []uint64{2}},
+		{seam + day, seam + day, []uint64{2}},
+		{seam + day + 1, seam + 2*day, []uint64{2, 7}},
+		{seam + 2*day, seam + 2*day, []uint64{7}},
+		{epoch + day, epoch + day, []uint64{2}},
+		{epoch, epoch, []uint64{1}},
+	} {
+		var got []uint64
+		for _, s := range own.read(c.from, c.to, Options{}) {
+			got = append(got, s.Word)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("from seam%+d: read %v, want %v", c.from-seam, got, c.want)
+		}
 	}
 }
 

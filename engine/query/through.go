@@ -36,9 +36,9 @@ type Through struct {
 	// Outside returns what the other archive knows of a PV, given its canonical name.
 	Outside func(ctx context.Context, pv string) (Outside, error)
 	// Samples yields the samples with times in [from, to], in ns since 1970, by time, and first the last
-	// sample before from. It yields each sample once. A run has one type and at least one sample, and is
-	// valid until the next one is requested. The sequence is empty if the other archive does not know the PV, and
-	// ends after its first error.
+	// sample before from. If there is a sample at from, the one before it may be left out. Samples yields each
+	// sample once. A run has one type and at least one sample, and is valid until the next one is requested. The
+	// sequence is empty if the other archive does not know the PV, and ends after its first error.
 	Samples func(ctx context.Context, pv string, from, to int64) iter.Seq2[*sample.Run, error]
 	// Names returns the canonical names of all PVs of the other archive. The list may be up to a day old, and lack newer
 	// PVs. The caller does not change it.

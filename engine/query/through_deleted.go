@@ -10,7 +10,7 @@ import (
 
 // outsideKept yields the samples of the other archive, as Through.Samples does, without those that users have deleted
 // in this archive: the other archive does not bring them back. If the last sample before from is deleted, an
-// earlier one takes its place.
+// earlier one takes its place. A sample at from may come without one before it, so if it is deleted, the same applies.
 func (r *Reader) outsideKept(ctx context.Context, pv string, from, to int64, deleted store.Mask) iter.Seq2[*sample.Run, error] {
 	name := r.outsideName(ctx, pv)
 	if len(deleted) == 0 {
@@ -23,7 +23,7 @@ func (r *Reader) outsideKept(ctx context.Context, pv string, from, to int64, del
 				yield(nil, err)
 				return
 			}
-			if at := run.Times[0]; first && at < from && deleted.Hides(at) {
+			if at := run.Times[0]; first && at <= from && deleted.Hides(at) {
 				before, err := r.outsideBefore(ctx, name, at, deleted)
 				if err != nil {
 					yield(nil, err)
