@@ -35,7 +35,9 @@ func TestRenamedRecord(t *testing.T) {
 	ioc := epics.StartIOC(t, counter("T:OLD"))
 	args := []string{"-f", dir, "--data", data, "--checkpoint", "2s"}
 	a := program.Standalone(t, ioc.ClientEnv(), args...)
-	begin := a.AwaitSamples(20)
+	begin := time.Now()
+	a.AwaitConnected(1)
+	program.Eventually(t, "the old name has samples", func() bool { return a.Channels()["T:OLD"].Stored > 20 })
 
 	ioc.SetDatabase(counter("T:NEW"))
 	ioc.Restart()
