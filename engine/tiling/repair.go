@@ -61,12 +61,8 @@ func (s *Shard) repairOnce(ctx context.Context, ser *series, r *level, sp span) 
 	}
 	isPending := false
 	if isLast {
-		next, found, err := s.nextBin(ctx, ser.pv, r, hi, seen)
-		if err != nil {
+		if hi, isPending, err = s.toNextBin(ctx, ser.pv, r, hi, seen); err != nil {
 			return 0, err
-		}
-		if isPending = !found; found {
-			hi = next
 		}
 	}
 	if r.warm && (isPending || hi > r.from) {
@@ -88,6 +84,15 @@ func (s *Shard) repairOnce(ctx context.Context, ser *series, r *level, sp span) 
 		r.stamp, r.stored = last.stamp, last.bins // otherwise pending bins may lack samples of another sealer
 	}
 	return to, err
+}
+
+// toNextBin extends a range that ends at hi to the next bin. isPending is true if there is none yet.
+func (s *Shard) toNextBin(ctx context.Context, pv string, r *level, hi int64, seen stamps) (end int64, isPending bool, err error) {
+	next, found, err := s.nextBin(ctx, pv, r, hi, seen)
+	if err != nil || !found {
+		return hi, true, err
+	}
+	return next, false, nil
 }
 
 // pieceOf returns the range of the first piece of a span, in whole bins, and whether it is the last piece, too.
