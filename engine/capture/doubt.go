@@ -2,6 +2,7 @@ package capture
 
 import (
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -89,6 +90,8 @@ func (c *channel) doubtCheckLocked(s *sample.Sample, since, now int64) {
 	d, ok := c.distanceLocked(s)
 	switch {
 	case ok && d == 0: // a filter dropped the update
+	case c.onlyAlarmOfFieldLocked(s):
+		c.ledger.withinDeadband++
 	case ok:
 		q := c.doubtLocked()
 		q.distance, q.to = max(q.distance, d), max(q.to, now)
@@ -107,6 +110,22 @@ func (c *channel) doubtLocked() *doubt {
 		c.m.doubts.add(c)
 	}
 	return c.doubt
+}
+
+// onlyAlarmOfFieldLocked reports whether a value of a field other than VAL differs from the last update only in the alarm.
+// The alarm is that of the record. When it changes, a record sends updates for VAL, but not for most other fields.
+func (c *channel) onlyAlarmOfFieldLocked(s *sample.Sample) bool {
+	_, field, ok := strings.Cut(c.pv, ".")
+	field, _, _ = strings.Cut(field, "{") // without a filter of the server
+	if field = strings.TrimSuffix(field, "$"); !ok || field == "" || field == "VAL" {
+		return false
+	}
+	if !c.filter.has || !c.latest.has || c.latest.tag.SameAlarm(s.Tag) {
+		return false
+	}
+	again := *s
+	again.Time, again.Tag = c.filter.last.Time, c.filter.last.Tag
+	return c.filter.last.Same(&again) && (!c.filter.typ.Fixed() || c.latest.word == s.Word)
 }
 
 // markLateChangeLocked marks that updates may have been lost between two times.

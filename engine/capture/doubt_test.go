@@ -60,6 +60,9 @@ func TestAValueWithinTheRecordsDeadbandIsNoLoss(t *testing.T) {
 		"no record":                     {value: 8, calls: "+A.ADEL", mark: true},
 		"another alarm":                 {value: 5, severity: sample.Major, mark: true},
 		"a field":                       {pv: "A.HIGH", value: 8, mark: true},
+		"another alarm of a field":      {pv: "A.HIGH", value: 5, severity: sample.Major},
+		"another alarm of VAL":          {pv: "A.VAL$", value: 5, severity: sample.Major, mark: true},
+		"a field and its alarm":         {pv: "A.HIGH", value: 8, severity: sample.Major, mark: true},
 		"an enumeration":                {typ: sample.Enum, value: 8, mark: true},
 		"infinite":                      {value: math.Inf(1), mark: true},
 	} {
