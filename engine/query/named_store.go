@@ -205,7 +205,7 @@ func (s *namedStore) Describe(ctx context.Context) (store.Description, error) {
 	return store.Describe(ctx, s.Store)
 }
 
-// DescribePV implements store.Describer. What is stored under former names is part of them.
+// DescribePV implements store.Describer. It does not count the samples that are stored under former names.
 func (s *namedStore) DescribePV(ctx context.Context, pv string, now int64) (store.PVDescription, error) {
 	if list, err := s.named.parts(ctx, pv); err == nil && list != nil {
 		pv = list[0]
