@@ -13,7 +13,9 @@ var errUnanswered = errors.New("the server did not answer a read of the value")
 
 // checkQuiet checks some of the channels without updates: it reads their values.
 func (c *circuit) checkQuiet(now time.Time) {
-	c.mu.Lock()
+	if !c.mu.TryLock() { // messages arrive: the next tick checks
+		return
+	}
 	defer c.mu.Unlock()
 	if c.over {
 		return

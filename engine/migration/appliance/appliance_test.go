@@ -264,6 +264,8 @@ func TestASilentServerEndsTheImport(t *testing.T) {
 			t.Errorf("%s: %v", pv, err)
 		}
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	n := len(a.requests)
 	if n != 3*tries {
 		t.Errorf("there were %d requests: %q", n, a.requests)

@@ -61,7 +61,7 @@ func TestOpenRefusesWhatIsNotAnArchive(t *testing.T) {
 	}
 	refused(t, file, "not a directory")
 	refused(t, set(t, "x", "y"), "not an archive")
-	refused(t, set(t, "s", "\x00\x00\x00\x07"), "level 7", "level 5")
+	refused(t, set(t, "s", "\x00\x00\x00\x07"), "level 7", "levels 5 to 6")
 	refused(t, set(t, "s", "?"), "damaged")
 }
 
