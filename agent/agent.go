@@ -97,6 +97,7 @@ type Agent struct {
 	deletes *worker         // shards with data to delete
 	state   *stateDirectory // nil: none
 	reports reports
+	asked   asked
 
 	mu     sync.Mutex
 	shards map[int]*shard

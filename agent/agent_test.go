@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	crand "crypto/rand"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 )
 
 func TestAnEngineCapturesAShardAndFollowsItsEdits(t *testing.T) {
@@ -351,14 +354,45 @@ func TestADrain(t *testing.T) {
 		w.start()
 		w.expectCapturing("A")
 		w.agent.Drain(cancelled(t))
-		w.Expect(w.agent.drainResult(time.Now().Add(progressTimeout - time.Second))).To(BeEmpty())
-		w.Expect(w.agent.drainResult(time.Now().Add(progressTimeout))).To(Equal(drainIgnored))
+		begun := time.Now()
+		// result asks for the report as an operator does until a time from now, and returns the result then.
+		result := func(after time.Duration) string {
+			w.agent.asked.since, w.agent.asked.last = begun, time.Now().Add(after)
+			return w.agent.drainResult(time.Now().Add(after))
+		}
+		w.Expect(result(progressTimeout - time.Second)).To(BeEmpty())
+		w.Expect(result(progressTimeout)).To(Equal(drainIgnored))
 		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("a", captures, "b", captures).Engines })
-		w.Eventually(func() string { return w.agent.drainResult(time.Now().Add(progressTimeout)) }).Should(BeEmpty(), "the drain must continue after a change of the spec")
-		w.Expect(w.agent.drainResult(time.Now().Add(3*progressTimeout))).To(Equal(drainIgnored), "the drain must end if nothing happens after the change")
+		w.Eventually(func() string { return result(progressTimeout) }).Should(BeEmpty(), "the drain must continue after a change of the spec")
+		w.Expect(result(3*progressTimeout)).To(Equal(drainIgnored), "the drain must end if nothing happens after the change")
 		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("a", captures, "b", drains).Engines })
-		w.Eventually(func() string { return w.agent.drainResult(time.Now().Add(2 * progressTimeout)) }).Should(BeEmpty(), "the drain must wait until b has drained")
-		w.Expect(w.agent.drainResult(time.Now().Add(2*othersTimeout))).To(Equal(drainIgnored), "the drain must end if b does not finish")
+		w.Eventually(func() string { return result(2 * progressTimeout) }).Should(BeEmpty(), "the drain must wait until b has drained")
+		w.Expect(result(2*othersTimeout)).To(Equal(drainIgnored), "the drain must end if b does not finish")
+	})
+	t.Run("waits for an operator that is away", func(t *testing.T) {
+		w := newWorld(t)
+		w.newShard(w.list("A"))
+		w.start()
+		w.expectCapturing("A")
+		w.agent.Drain(cancelled(t))
+		w.Expect(w.agent.drainResult(time.Now().Add(100*progressTimeout))).To(BeEmpty(), "nobody has asked for a report")
+		ask := func(query string, at time.Time) {
+			w.agent.asked.note(httptest.NewRequestWithContext(t.Context(), http.MethodGet, report.Path+query, http.NoBody), at)
+		}
+		back := time.Now().Add(time.Hour)
+		for at := back; at.Before(back.Add(2 * progressTimeout)); at = at.Add(5 * time.Second) {
+			ask("", at) // a retrieval pod
+		}
+		w.Expect(w.agent.drainResult(back.Add(2*progressTimeout))).To(BeEmpty(), "only retrieval pods have asked")
+		for at := back; at.Before(back.Add(2 * progressTimeout)); at = at.Add(5 * time.Second) {
+			ask("?"+report.ByOperator, at)
+			want := ""
+			if at.Sub(back) >= progressTimeout {
+				want = drainIgnored
+			}
+			w.Expect(w.agent.drainResult(at)).To(Equal(want), "the operator has been back for %v", at.Sub(back))
+		}
+		w.Expect(w.agent.drainResult(back.Add(3*progressTimeout))).To(BeEmpty(), "the operator is away again")
 	})
 	t.Run("ends at once without shards", func(t *testing.T) {
 		w := newWorld(t)

@@ -20,9 +20,10 @@ type draining struct {
 
 // Limits of draining.
 const (
-	// progressTimeout is how long a drain waits without any change to the shards. Nothing
-	// changes if the operator is not running, or if no engine can take over the shards, for
-	// example because the namespace is being deleted.
+	// progressTimeout is how long a drain waits without any change to the shards while an operator is
+	// there. Nothing changes then if no engine can take over the shards, for example because
+	// spec.engines.replicas is 0. While no operator is there, a drain waits until its time limit: an operator
+	// that comes back moves the shards.
 	progressTimeout = 30 * time.Second
 	// othersTimeout replaces progressTimeout while another engine must drain one of the shards
 	// first. It is longer than the time for which the operator waits for that engine.
@@ -83,7 +84,7 @@ func (a *Agent) drainResult(now time.Time) string {
 		return drainEmpty
 	case held > 0 && deleting == held:
 		return drainGone
-	case held > 0 && a.isStuckLocked(now.Sub(d.progress)):
+	case held > 0 && a.isStuckLocked(now, d.progress):
 		return drainIgnored
 	}
 	return ""
@@ -106,12 +107,17 @@ func (a *Agent) remainingLocked() (held, deleting int, written bool) {
 	return held, deleting, written
 }
 
-// isStuckLocked reports whether the shards have not changed for too long.
-func (a *Agent) isStuckLocked(since time.Duration) bool {
-	if a.othersDrainLocked() {
-		return since >= othersTimeout
+// isStuckLocked reports whether the shards have not changed for too long although an operator is there.
+func (a *Agent) isStuckLocked(now, progress time.Time) bool {
+	there, since := a.asked.operator(now)
+	if !there {
+		return false
 	}
-	return since >= progressTimeout
+	waited := min(now.Sub(progress), now.Sub(since))
+	if a.othersDrainLocked() {
+		return waited >= othersTimeout
+	}
+	return waited >= progressTimeout
 }
 
 // othersDrainLocked reports whether another engine is still draining one of the held shards.

@@ -37,7 +37,8 @@ func (r *reports) expire() {
 }
 
 // ServeHTTP serves the report of the engine at report.Path.
-func (a *Agent) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.asked.note(r, time.Now())
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(a.Report()) // fails only if the client is gone
 }

@@ -13,10 +13,15 @@ import (
 // leftSlack is how far the operator's clock may be behind. This clock gives the times when PVs left shards.
 const leftSlack = 10 * time.Minute
 
+// connectSlack is how long after a death the next engine may connect to a PV so that the mark of the death ends
+// only then. After a longer time, the PV has marks of its own that say why it was not connected.
+const connectSlack = 2 * time.Minute
+
 var errUnknownLeft = errors.New("the list of PVs that left the shard cannot be read yet")
 
 // markDied stores a mark for each PV of a shard. The mark says that a writer of the shard ended without
-// closing its claim, so that samples between from and to may be missing. markDied skips PVs to which
+// closing its claim, so that samples between from and to may be missing, or between from and the first connect of
+// this engine if that was soon after to. markDied skips PVs to which
 // this engine has been connected since from or earlier. All times are in ns since 1970.
 //
 // The PVs are those that this engine captures in the shard, and those that left the shard and of which
@@ -47,6 +52,9 @@ func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error 
 	}
 	for _, pv := range e.capture.InShard(shard) {
 		ends[pv] = to
+		if first := e.capture.FirstConnected(pv); first > to && first-to <= int64(connectSlack) {
+			ends[pv] = first
+		}
 	}
 	var marks []store.PVMark
 	for pv, end := range ends {

@@ -92,6 +92,59 @@ func TestADeathIsMarkedWhateverTheClocksShow(t *testing.T) {
 	}
 }
 
+// TestTheTimeWithoutAnEngineIsMarked stops an engine in order although no other engine captures its shard, as at
+// the end of the grace period of a pod while the operator is away. The next engine begins two seconds later, and
+// needs some time to connect. The mark must cover the time until then.
+func TestTheTimeWithoutAnEngineIsMarked(t *testing.T) {
+	for name, connects := range map[string]time.Duration{"at once": 0, "just before its death is noticed": 15500 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, ioc := bubbleStore(t), &taps{}
+				a := launchSkewed(t, st, ioc, &skewed{})
+				a.Apply(one(0, true, "A"))
+				testclock.Advance(33 * time.Second)
+				a.end()
+				stopped := time.Now()
+				testclock.Advance(2 * time.Second)
+				ioc.delay = connects
+				b := launchSkewed(t, st, ioc, &skewed{})
+				b.Apply(one(0, true, "A"))
+				testclock.Advance(2 * time.Minute)
+				connected := stopped.Add(2*time.Second + connects)
+				marks := deaths(t, st, "A")
+				if len(marks) != 1 {
+					t.Fatalf("there are %d marks of a death, want 1", len(marks))
+				}
+				from, to := time.Unix(0, marks[0].Time), time.Unix(0, marks[0].End)
+				if from.After(stopped) || stopped.Sub(from) > 10*time.Second || to.Before(connected) {
+					t.Errorf("the mark begins %v after the stop, and ends %v after the next engine had connected", from.Sub(stopped), to.Sub(connected))
+				}
+			})
+		})
+	}
+}
+
+// TestAHandOverMarksNothing moves a shard from one engine to another, and stops the first engine then.
+func TestAHandOverMarksNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, ioc := bubbleStore(t), &taps{}
+		a := launchSkewed(t, st, ioc, &skewed{})
+		a.Apply(one(0, true, "A"))
+		testclock.Advance(33 * time.Second)
+		b := launchSkewed(t, st, ioc, &skewed{})
+		b.Apply(one(0, false, "A"))
+		testclock.Advance(5 * time.Second)
+		a.Apply(nil)
+		b.Apply(one(0, true, "A"))
+		testclock.Advance(5 * time.Second)
+		a.end()
+		testclock.Advance(2 * time.Minute)
+		if marks := deaths(t, st, "A"); len(marks) != 0 {
+			t.Errorf("there are marks of a death: %v", marks)
+		}
+	})
+}
+
 // TestADeathIsMarkedForPVsThatLeftTheShard kills the engine of a shard from which a PV moves to another
 // shard. The engine that seals the shard afterwards captures the PV only in the other shard, or not at
 // all. Still it must mark the samples that only the dead engine had.

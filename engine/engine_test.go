@@ -26,6 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type taps struct {
 	mu    sync.Mutex
 	sinks map[string][]capture.Sink
+	// delay is how long a subscription takes to connect.
+	delay time.Duration
 }
 
 func (s *taps) Subscribe(pv string, _ capture.SubscribeOptions, sink capture.Sink) capture.Subscription {
@@ -35,7 +37,14 @@ func (s *taps) Subscribe(pv string, _ capture.SubscribeOptions, sink capture.Sin
 		s.sinks = map[string][]capture.Sink{}
 	}
 	s.sinks[pv] = append(s.sinks[pv], sink)
-	sink.Connected(capture.ChannelInfo{Type: sample.Float64, TypeName: "DBR_DOUBLE", Count: 1, Host: "ioc:5064"})
+	connect := func() {
+		sink.Connected(capture.ChannelInfo{Type: sample.Float64, TypeName: "DBR_DOUBLE", Count: 1, Host: "ioc:5064"})
+	}
+	if s.delay == 0 {
+		connect()
+	} else {
+		time.AfterFunc(s.delay, connect)
+	}
 	return tapped{s, pv, sink}
 }
 

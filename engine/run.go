@@ -118,7 +118,7 @@ func (e *Engine) start(hard context.Context, wg *sync.WaitGroup) (unsaved *atomi
 	return unsaved
 }
 
-// stop ends the capture and releases all shards. It returns the channels that were captured and
+// stop ends the capture and releases all shards. A shard that no other engine has taken over is abandoned. stop returns the channels that were captured and
 // not paused.
 func (e *Engine) stop() []capture.Ended {
 	e.applying.Lock()
@@ -127,7 +127,10 @@ func (e *Engine) stop() []capture.Ended {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended = true
-	for shard := range e.held {
+	for shard, h := range e.held { // shards that were handed over are no longer held
+		if !e.opts.Alone {
+			h.journal.Abandon()
+		}
 		e.releaseLocked(shard)
 	}
 	return ended

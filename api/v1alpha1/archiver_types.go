@@ -175,6 +175,16 @@ type EnginesSpec struct {
 	// +kubebuilder:default="2Gi"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) == 0 || quantity(string(self)).compareTo(quantity('64Mi')) >= 0",message="spoolSize must be 0 or at least 64Mi"
 	SpoolSize *resource.Quantity `json:"spoolSize,omitempty"`
+
+	// terminationGracePeriodSeconds is how long an engine may take to end. An engine ends as soon as other
+	// engines have taken over its shards and its samples are stored, usually within seconds. It needs longer
+	// while Cassandra, the API server or the operator is away: samples are lost if it must end before they are
+	// back. Note the limits of what drains your nodes: cluster-autoscaler waits 10 minutes unless configured.
+	// +optional
+	// +kubebuilder:default=900
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=86400
+	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 }
 
 // AutoscalingSpec limits the HorizontalPodAutoscaler of the engines. Autoscaling requires

@@ -10,6 +10,10 @@ import "time"
 // Path is the path of the report on an engine's internal port.
 const Path = "/internal/report"
 
+// ByOperator is a query parameter of Path that only operators send. From it, an engine that shuts down knows
+// whether somebody is there who can move its shards.
+const ByOperator = "operator"
+
 // PortName is the name of the internal port in the containers of engines. If a container has no port of
 // this name, its report is on Port, because older operators gave engines a single port.
 const (

@@ -47,7 +47,7 @@ func (c *clients) fetch(ctx context.Context, pod *corev1.Pod) (*report.Report, e
 	if err != nil {
 		return nil, err
 	}
-	return fetch(ctx, via, "http://"+net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(internalPort(pod))))+report.Path)
+	return fetch(ctx, via, "http://"+net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(internalPort(pod))))+report.Path+"?"+report.ByOperator)
 }
 
 // client returns the client for a kind of engines.

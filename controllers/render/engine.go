@@ -14,8 +14,20 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-// engineGraceSeconds gives an engine the time to hand over its shards.
-const engineGraceSeconds = 300
+const (
+	// engineGraceSeconds repeats the default of the API.
+	engineGraceSeconds = 900
+	// engineStopSeconds is the part of the grace period for what follows the hand-over of the shards.
+	engineStopSeconds = 30
+)
+
+// engineGrace returns the grace period of engines in seconds.
+func engineGrace(a *v1alpha1.Archiver) int64 {
+	if s := a.Spec.Engines.TerminationGracePeriodSeconds; s != nil {
+		return *s
+	}
+	return engineGraceSeconds
+}
 
 // engineDeployment returns the Deployment of the engines.
 func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
@@ -40,6 +52,7 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	}
 	tlsFlags, tlsVolumes, tlsAnnotations := in.internalTLS(v1alpha1.ComponentEngine)
 	flags, volumes, annotations = append(flags, tlsFlags...), append(volumes, tlsVolumes...), merged(annotations, tlsAnnotations)
+	flags = append(flags, fmt.Sprintf("--drain-timeout=%ds", engineGrace(a)-engineStopSeconds))
 	if limit := a.Spec.Storage.DiskLimit; limit != nil {
 		flags = append(flags, fmt.Sprintf("--disk-limit=%d", limit.Value()))
 	}
@@ -63,7 +76,7 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	template.Spec.
 		WithServiceAccountName(EngineName(a.Name)).
 		WithAutomountServiceAccountToken(true).
-		WithTerminationGracePeriodSeconds(engineGraceSeconds)
+		WithTerminationGracePeriodSeconds(engineGrace(a))
 	spread(template.Spec, a.Name, v1alpha1.ComponentEngine)
 	if !Embedded(a) { // the volume of an embedded archive can be bound to its node
 		replaceSoon(template.Spec, &settings.PodSpec)

@@ -35,6 +35,7 @@ type channel struct {
 	since    int64
 	begin    int64         // the earliest time that since may be, for marks
 	changed  time.Duration // the monotonic time of since
+	first    time.Duration // the monotonic time of the first connect; 0: none
 	moved    time.Duration // the monotonic time of the latest move to another shard; 0: none
 	marked   stateMark     // the latest mark about the state
 	heard    heard
@@ -84,6 +85,9 @@ func (c *channel) Connected(info ChannelInfo) {
 		return
 	}
 	at := c.setStateLocked(Connected, absence{})
+	if c.first == 0 {
+		c.first = at.Monotonic
+	}
 	c.filter.fresh = true
 	if was != Connected {
 		c.rate = rate{at: at.Monotonic, count: c.received}

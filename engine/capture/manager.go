@@ -301,6 +301,25 @@ func (m *Manager) ConnectedSince(pv string) (connected, inShard int64) {
 	return since(c.changed), since(max(c.changed, c.moved))
 }
 
+// FirstConnected returns when a PV connected for the first time since this engine began to capture it, in ns
+// since 1970, or 0 if it has not connected or is not captured. If the clock may be wrong, it is the latest time
+// that it may have been.
+func (m *Manager) FirstConnected(pv string) int64 {
+	m.mu.RLock()
+	c := m.channels[pv]
+	m.mu.RUnlock()
+	if c == nil {
+		return 0
+	}
+	at := m.instant()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.first == 0 {
+		return 0
+	}
+	return at.Ago(at.Monotonic - c.first).End
+}
+
 // Retention returns how long the samples of a PV are kept, and false if the PV is not
 // captured.
 func (m *Manager) Retention(pv string) (r store.Retention, captured bool) {

@@ -11,8 +11,8 @@ import (
 )
 
 // Run claims the shard and journals its heads until ctx ends. Then it flushes once more, waits until
-// the spool has sent the rows of the shard, and closes the claim. While the store is unreachable, it
-// tries until hard ends. It returns the number of samples that are neither in an acknowledged row
+// the spool has sent the rows of the shard, and closes the claim, unless Abandon was called. While the
+// store is unreachable, it tries until hard ends. It returns the number of samples that are neither in an acknowledged row
 // nor in the spool. No sample may be appended after ctx has ended.
 func (j *ShardJournal) Run(ctx, hard context.Context) (unsaved int) {
 	defer close(j.ended)
@@ -34,10 +34,19 @@ func (j *ShardJournal) Run(ctx, hard context.Context) (unsaved int) {
 	if !j.awaitSpool(hard) {
 		return 0 // the claim stays open, so that the loss of the spool is marked
 	}
-	j.claim.Closed = true
+	if j.abandoned.Load() {
+		j.claim.Sealing = store.Follows // so that another engine can lead at once
+	} else {
+		j.claim.Closed = true
+	}
 	j.retry(hard, "closing a claim", j.putClaim, never)
 	return 0
 }
+
+// Abandon notes that no other engine is known to capture the shard after this one. Run then leaves the claim
+// open, with the time up to which all samples are saved. So the next engine takes this one for dead, and marks
+// the time without an engine. Abandon must be called before ctx of Run ends.
+func (j *ShardJournal) Abandon() { j.abandoned.Store(true) }
 
 // openClaim inserts the claim. It reports false if ctx ended first.
 func (j *ShardJournal) openClaim(ctx context.Context) bool {

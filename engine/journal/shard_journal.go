@@ -87,6 +87,7 @@ type ShardJournal struct {
 	syncs           chan chan<- struct{}          // received by Run, which closes the element once all earlier samples are durable
 	sealingRequests chan sealingRequest           // received by Run
 	awaitsSpool     atomic.Bool                   // only the spool holds samples that are not in acknowledged rows
+	abandoned       atomic.Bool                   // Run leaves the claim open at its end
 	ended           chan struct{}                 // closed by Run at its end
 
 	// The fields below belong to Run.
