@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"varve.dev/varve/cluster/report"
 )
 
@@ -12,11 +14,14 @@ import (
 // requests a report every few seconds.
 const askedWithin = 15 * time.Second
 
-// asked notes when an operator requested the report of this engine.
+// asked notes when an operator requested the report of this engine, and whether this engine still has the right
+// to its Lease.
 type asked struct {
 	mu sync.Mutex
 	// last is the latest request, and since the first one after the latest break.
 	since, last time.Time
+	// denied is when the API server first denied a renewal of the Lease; zero if it allowed the latest one.
+	denied time.Time
 }
 
 // note notes a request, if it is from an operator.
@@ -32,9 +37,26 @@ func (a *asked) note(r *http.Request, now time.Time) {
 	a.last = now
 }
 
-// operator reports whether an operator is there, and since when without a break.
-func (a *asked) operator(now time.Time) (there bool, since time.Time) {
+// noteLease notes the result of a renewal of the Lease. The API server denies it while the namespace or the
+// engine's Role is being deleted.
+func (a *asked) noteLease(err error, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	switch {
+	case err == nil:
+		a.denied = time.Time{}
+	case a.denied.IsZero() && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)):
+		a.denied = now
+	}
+}
+
+// settled reports whether nobody can be waited for: an operator is there, or this engine has lost its rights, so
+// that it would not see an order. since is when that began.
+func (a *asked) settled(now time.Time) (is bool, since time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.denied.IsZero() {
+		return true, a.denied
+	}
 	return now.Sub(a.last) <= askedWithin, a.since
 }

@@ -107,10 +107,11 @@ func (a *Agent) remainingLocked() (held, deleting int, written bool) {
 	return held, deleting, written
 }
 
-// isStuckLocked reports whether the shards have not changed for too long although an operator is there.
+// isStuckLocked reports whether the shards have not changed for too long although an operator is there, or
+// although no order could be seen.
 func (a *Agent) isStuckLocked(now, progress time.Time) bool {
-	there, since := a.asked.operator(now)
-	if !there {
+	settled, since := a.asked.settled(now)
+	if !settled {
 		return false
 	}
 	waited := min(now.Sub(progress), now.Sub(since))

@@ -27,6 +27,7 @@ func (a *Agent) keepLease(ctx context.Context) {
 	var lease *coordinationv1.Lease // as last written; nil: must be read first
 	for {
 		next, err := a.renewLease(ctx, lease)
+		a.asked.noteLease(err, time.Now())
 		if lease = next; err != nil && ctx.Err() == nil {
 			a.metrics.leaseFailures.Inc()
 			a.log.Warn("renewing the Lease failed", "err", err)
