@@ -67,10 +67,10 @@ var _ = Describe("A change of the pods of an archive that works", func() {
 			g.Expect(found).To(BeTrue())
 		}).Should(Succeed())
 	}
-	progressing := func(ctx context.Context) func(Gomega) string {
+	reconciling := func(ctx context.Context) func(Gomega) string {
 		return func(g Gomega) string {
 			for _, c := range get(ctx, a).Status.Conditions {
-				if c.Type == v1alpha1.ConditionProgressing {
+				if c.Type == v1alpha1.ConditionReconciling {
 					return c.Reason + ": " + c.Message
 				}
 			}
@@ -94,7 +94,7 @@ var _ = Describe("A change of the pods of an archive that works", func() {
 			a.Spec.Image = "varve:new"
 			a.Spec.Engines.Replicas = new(int32(4))
 		})
-		Eventually(progressing(ctx)).Should(And(HavePrefix("SchemaRuns: "), ContainSubstring("engines stay as they are")))
+		Eventually(reconciling(ctx)).Should(And(HavePrefix("SchemaRuns: "), ContainSubstring("engines stay as they are")))
 		Consistently(images(ctx), soon).Should(Equal([]string{"varve:old", "varve:old"}))
 		Eventually(func(g Gomega) int32 {
 			d := &appsv1.Deployment{}
@@ -105,15 +105,26 @@ var _ = Describe("A change of the pods of an archive that works", func() {
 		finish(ctx, "varve:new")
 		Eventually(images(ctx)).Should(Equal([]string{"varve:new", "varve:old"}))
 		Consistently(images(ctx), soon).Should(Equal([]string{"varve:new", "varve:old"}))
-		Eventually(progressing(ctx)).Should(And(HavePrefix("RollingOut: "), ContainSubstring("retrieval pods")))
+		Eventually(reconciling(ctx)).Should(And(HavePrefix("RollingOut: "), ContainSubstring("retrieval pods")))
 
 		work(ctx, "main-retrieval")
 		Eventually(images(ctx)).Should(Equal([]string{"varve:new", "varve:new"}))
+
+		By("noting the template with which all pods worked, for the condition Ready")
+		worked := func(g Gomega) map[string]string {
+			d := &appsv1.Deployment{}
+			g.Expect(k8s.Get(ctx, key(namespace, "main-engine"), d)).To(Succeed())
+			return d.Annotations
+		}
+		before := worked(Default)
+		Expect(before["varve.dev/worked"]).NotTo(Equal(before["varve.dev/template"]))
+		work(ctx, "main-engine")
+		Eventually(worked).Should(HaveKeyWithValue("varve.dev/worked", before["varve.dev/template"]))
 	})
 
 	It("goes back while the schema Job of the new version fails", func(ctx SpecContext) {
 		edit(ctx, a, func() { a.Spec.Image = "varve:new" })
-		Eventually(progressing(ctx)).Should(ContainSubstring("engines stay as they are"))
+		Eventually(reconciling(ctx)).Should(ContainSubstring("engines stay as they are"))
 		edit(ctx, a, func() { a.Spec.Image = "varve:old" })
 		finish(ctx, "varve:old")
 		Consistently(images(ctx), soon).Should(Equal([]string{"varve:old", "varve:old"}))
@@ -121,7 +132,7 @@ var _ = Describe("A change of the pods of an archive that works", func() {
 
 	It("stops while spec.paused is true", func(ctx SpecContext) {
 		edit(ctx, a, func() { a.Spec.Image, a.Spec.Paused = "varve:new", true })
-		Eventually(progressing(ctx)).Should(HavePrefix("RolloutPaused: spec.paused is true"))
+		Eventually(reconciling(ctx)).Should(HavePrefix("RolloutPaused: spec.paused is true"))
 		paused := func(g Gomega) bool {
 			d := &appsv1.Deployment{}
 			g.Expect(k8s.Get(ctx, key(namespace, "main-engine"), d)).To(Succeed())

@@ -5,7 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // ArchiveGroupStatus is what the operator observed. It is written at most every 30 seconds, with
 // rounded numbers. `varve status` and the engines' HTTP API show the state of each channel.
 type ArchiveGroupStatus struct {
-	// conditions are Ready, Progressing, Degraded, Conflicted, Expired and, with a retention,
+	// conditions are Ready, Reconciling, Stalled, Degraded, Conflicted, Expired and, with a retention,
 	// RetentionApplied. Questionable appears if the group is valid, but probably not what is meant.
 	// +optional
 	// +listType=map
@@ -97,8 +97,11 @@ type WorstChannel struct {
 const (
 	// ConditionReady is true when engines capture every channel.
 	ConditionReady = "Ready"
-	// ConditionProgressing is true while engines take over a change of the spec.
-	ConditionProgressing = "Progressing"
+	// ConditionReconciling is true while a change is in progress that completes without the user's help.
+	// kstatus, which Flux, Helm and Argo CD use, knows this condition and ConditionStalled.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is true when the spec is not in effect, and stays so until somebody changes something.
+	ConditionStalled = "Stalled"
 	// ConditionDegraded is true when some channels are not archived as specified.
 	ConditionDegraded = "Degraded"
 	// ConditionConflicted is true when another group has some of the same PVs.

@@ -23,8 +23,10 @@ type ArchiveGroup struct {
 	// spec defines which PVs are archived, and how.
 	// +required
 	Spec ArchiveGroupSpec `json:"spec,omitzero"`
-	// status is what the operator observed.
+	// status is what the operator observed. Before that, Ready is Unknown, so that nobody takes a new
+	// object for a ready one.
 	// +optional
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "the operator has not seen this object yet", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Reconciling", status: "True", reason: "Pending", message: "the operator has not seen this object yet", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status *ArchiveGroupStatus `json:"status,omitempty"`
 }
 

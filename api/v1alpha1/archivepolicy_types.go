@@ -24,8 +24,10 @@ type ArchivePolicy struct {
 	// spec defines who owns and who may read which PVs.
 	// +required
 	Spec ArchivePolicySpec `json:"spec,omitzero"`
-	// status is what the operator observed.
+	// status is what the operator observed. Before that, Effective is Unknown, so that nobody takes a new
+	// policy for an effective one.
 	// +optional
+	// +kubebuilder:default={conditions: {{type: "Effective", status: "Unknown", reason: "Pending", message: "the operator has not seen this object yet", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Reconciling", status: "True", reason: "Pending", message: "the operator has not seen this object yet", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status *ArchivePolicyStatus `json:"status,omitempty"`
 }
 
@@ -143,7 +145,7 @@ type PolicyReaders struct {
 
 // ArchivePolicyStatus is what the operator observed.
 type ArchivePolicyStatus struct {
-	// conditions are Effective and Warning.
+	// conditions are Effective, Reconciling and Warning.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -28,9 +28,11 @@ const (
 	ReasonShardsNotCaptured = "ShardsNotCaptured"
 	// ReasonRetrievalNotReady: no retrieval pod is ready.
 	ReasonRetrievalNotReady = "RetrievalNotReady"
+	// ReasonRolloutIncomplete: some pods do not have the pod template of the spec yet.
+	ReasonRolloutIncomplete = "RolloutIncomplete"
 )
 
-// Reasons of the condition Progressing of an Archiver, besides ReasonRollingOut.
+// Reasons of the condition Reconciling of an Archiver, besides ReasonRollingOut.
 const (
 	// ReasonSchemaRuns: tables are being created or checked.
 	ReasonSchemaRuns = "SchemaRuns"
@@ -38,8 +40,18 @@ const (
 	ReasonShardsMoving = "ShardsMoving"
 	// ReasonRolloutPaused: spec.paused is true.
 	ReasonRolloutPaused = "RolloutPaused"
+	// ReasonStalled: a change is not complete, and the condition Stalled says what hinders it.
+	ReasonStalled = "Stalled"
 	// ReasonUpToDate: no change is in progress.
 	ReasonUpToDate = "UpToDate"
+)
+
+// Reasons of the condition Stalled, besides those of Degraded.
+const (
+	// ReasonRolloutTooSlow: pods with a new template did not become ready within 10 minutes.
+	ReasonRolloutTooSlow = "RolloutTooSlow"
+	// ReasonNotStalled: nothing hinders the spec from taking effect.
+	ReasonNotStalled = "NotStalled"
 )
 
 // Reasons of the condition Degraded of an Archiver, in the order in which they are checked.

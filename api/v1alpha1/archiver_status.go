@@ -5,7 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // ArchiverStatus is what the operator observed. Numbers are rounded. Transitions are written at
 // once, numbers at most every 30 seconds.
 type ArchiverStatus struct {
-	// conditions are Ready, Progressing, Degraded, StorageReady and DiskGuard; with
+	// conditions are Ready, Reconciling, Stalled, Degraded, StorageReady and DiskGuard; with
 	// spec.engines.autoscaling also Autoscaling; with PVs of redundancy 2 also Redundant; with
 	// storage.cassandra.managed also CassandraReady.
 	// +optional

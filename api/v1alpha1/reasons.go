@@ -6,8 +6,10 @@ const ConditionRetentionApplied = "RetentionApplied"
 
 // Reasons of the conditions of an ArchiveGroup.
 const (
+	// ReasonPending: the operator has not seen the object yet. It is the default of new objects.
+	ReasonPending = "Pending"
 	// ReasonCaptured: engines capture all channels (Ready), with the current settings of the
-	// group (Progressing).
+	// group (Reconciling).
 	ReasonCaptured = "Captured"
 	// ReasonPaused: all channels are paused.
 	ReasonPaused = "Paused"

@@ -33,8 +33,8 @@ type children struct {
 // digest is a hash of the wanted and the actual state of an object.
 type digest [sha256.Size]byte
 
-// apply applies the wanted objects. If the API server rejects some of them permanently, apply
-// returns its messages and still applies the others.
+// apply applies the wanted objects, and puts what it changed into live. If the API server rejects some of
+// them permanently, apply returns its messages and still applies the others.
 func (c *children) apply(
 	ctx context.Context, to client.Client, a *v1alpha1.Archiver, wanted []render.Object, live map[childKey]client.Object,
 ) (refused string, err error) {
@@ -54,16 +54,19 @@ func (c *children) apply(
 		if current[key] == now {
 			continue
 		}
-		version, err := applyOver(ctx, to, want, have)
+		applied, err := applyOver(ctx, to, want, have)
 		switch {
 		case isRefusal(err):
 			messages = append(messages, fmt.Sprintf("%s: %v", key, err))
 		case err != nil:
 			return "", fmt.Errorf("applying %s: %w", key, err)
-		case have != nil && version == have.GetResourceVersion():
+		case have != nil && applied.GetResourceVersion() == have.GetResourceVersion():
 			current[key] = now // applying it changed nothing
 		default:
 			ctrl.LoggerFrom(ctx).Info("applied object", "object", key.String())
+			if live[key], err = typed(to.Scheme(), applied); err != nil {
+				return "", fmt.Errorf("decoding %s: %w", key, err)
+			}
 		}
 	}
 	return strings.Join(messages, "; "), nil
@@ -120,29 +123,40 @@ func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }
 
-// applyOver applies an object over the existing one and returns its resource version.
+// typed returns an object as its Go type. An object of a kind that the scheme does not know stays as it is.
+func typed(scheme *runtime.Scheme, u *unstructured.Unstructured) (client.Object, error) {
+	o, err := scheme.New(u.GroupVersionKind())
+	if runtime.IsNotRegisteredError(err) {
+		return u, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o.(client.Object), runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o)
+}
+
+// applyOver applies an object over the existing one and returns the result.
 // Fields that others added stay, unless the result would be invalid: a Service port that
 // was changed by hand would become a second port with the same name.
-func applyOver(ctx context.Context, to client.Client, want []byte, have client.Object) (version string, err error) {
-	version, err = applyOne(ctx, to, want)
+func applyOver(ctx context.Context, to client.Client, want []byte, have client.Object) (*unstructured.Unstructured, error) {
+	applied, err := applyOne(ctx, to, want)
 	if !apierrors.IsInvalid(err) || have == nil {
-		return version, err
+		return applied, err
 	}
 	taken, takeErr := takeOver(ctx, to, have)
 	if takeErr != nil || !taken {
-		return "", err
+		return nil, err
 	}
 	return applyOne(ctx, to, want)
 }
 
-// applyOne applies an object and returns its resource version.
-func applyOne(ctx context.Context, to client.Client, want []byte) (version string, err error) {
+// applyOne applies an object and returns the result.
+func applyOne(ctx context.Context, to client.Client, want []byte) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(want); err != nil {
-		return "", err
+		return nil, err
 	}
-	err = to.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
-	return u.GetResourceVersion(), err
+	return u, to.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
 // takeOver makes the operator the owner of all fields that others updated. The next apply then

@@ -126,6 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	in.Refused, in.Datacenter, in.Step, in.InternalTLS = refused, dc, now.step, tls.state
+	in.Templates = now.templates
 	r.metrics.observe(req.NamespacedName, &in)
 	next := archiverstatus.Compute(in)
 	if err := r.writeStatus(ctx, a, next); err != nil {

@@ -19,9 +19,6 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// annotationWorked is an annotation of a Deployment that is set once one of its pods was ready.
-const annotationWorked = "varve.dev/worked"
-
 // staged are the objects to apply now.
 type staged struct {
 	wanted []render.Object
@@ -29,6 +26,8 @@ type staged struct {
 	keep []childKey
 	// step is what Deployments wait for.
 	step archiverstatus.Step
+	// templates has the hash of the wanted pod template of each Deployment.
+	templates map[string]string
 }
 
 // stage replaces the objects of later steps of a change by those that exist, so that pods that work are
@@ -40,7 +39,7 @@ type staged struct {
 // replicas. Pods that never worked are replaced at once. While spec.paused is true, no step begins, and a
 // step that has begun stops.
 func stage(a *v1alpha1.Archiver, wanted []render.Object, live map[childKey]client.Object) (staged, error) {
-	s := staged{wanted: wanted}
+	s := staged{wanted: wanted, templates: map[string]string{}}
 	next := archiverstatus.StepNone
 	if !render.Embedded(a) {
 		next = schemaStep(wanted, live)
@@ -55,14 +54,16 @@ func stage(a *v1alpha1.Archiver, wanted []render.Object, live map[childKey]clien
 			continue
 		}
 		have, _ := live[childKey{"Deployment", name}].(*appsv1.Deployment)
-		waits, err := hold(d, have, next)
+		hash := hashOf(d)
+		s.templates[name] = hash
+		waits, err := hold(d, have, hash, next)
 		if err != nil {
 			return s, fmt.Errorf("holding the pod template of Deployment %s: %w", name, err)
 		}
 		if waits {
 			s.step = next
 		}
-		if next == archiverstatus.StepNone && name == render.RetrievalName(a.Name) && !archiverstatus.RolledOut(have, hashOf(d)) {
+		if next == archiverstatus.StepNone && name == render.RetrievalName(a.Name) && !archiverstatus.RolledOut(have, hash) {
 			next = archiverstatus.StepRetrieval
 		}
 	}
@@ -116,16 +117,21 @@ func hashOf(d *apps.DeploymentApplyConfiguration) string {
 
 // hold makes a wanted Deployment keep the pod template that it has, if its pods worked and another step
 // comes first. It reports whether the Deployment waits for a new template.
-func hold(d *apps.DeploymentApplyConfiguration, have *appsv1.Deployment, first archiverstatus.Step) (waits bool, err error) {
-	hash := hashOf(d)
+func hold(d *apps.DeploymentApplyConfiguration, have *appsv1.Deployment, hash string, first archiverstatus.Step) (waits bool, err error) {
 	d.WithAnnotations(map[string]string{archiverstatus.AnnotationTemplate: hash})
 	if have == nil {
 		return false, nil
 	}
-	if have.Annotations[annotationWorked] == "" && have.Status.ReadyReplicas == 0 {
+	worked := have.Annotations[archiverstatus.AnnotationWorked]
+	switch {
+	case archiverstatus.RolledOut(have, hash):
+		worked = hash
+	case worked == "" && have.Status.ReadyReplicas > 0:
+		worked = "partly"
+	case worked == "":
 		return false, nil
 	}
-	d.WithAnnotations(map[string]string{annotationWorked: "true"})
+	d.WithAnnotations(map[string]string{archiverstatus.AnnotationWorked: worked})
 	if first == archiverstatus.StepPaused {
 		d.Spec.WithPaused(true)
 	}

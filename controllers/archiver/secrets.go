@@ -47,7 +47,9 @@ func (s *cassandraSecrets) ensure(ctx context.Context, to client.Client, a *v1al
 			ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: secret, Labels: render.Labels(a.Name, "")},
 			StringData: map[string]string{"username": user, "password": rand.Text()},
 		}
-		if render.Managed(a).DeletionPolicy == v1alpha1.DeleteData {
+		if render.Managed(a).DeletionPolicy != v1alpha1.DeleteData {
+			o.Annotations = render.KeptByArgoCD
+		} else {
 			o.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(a, v1alpha1.GroupVersion.WithKind(v1alpha1.KindArchiver))}
 		}
 		if err := to.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {

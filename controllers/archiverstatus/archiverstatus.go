@@ -2,7 +2,7 @@
 // give the same status.
 //
 //	Deployments, Job, pods ──┐                ┌─▶ problems ──▶ Degraded
-//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Progressing ──▶ Ready; DiskGuard, Autoscaling, CassandraReady, InternalTLS
+//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Stalled, Reconciling ──▶ Ready; DiskGuard, Autoscaling, CassandraReady, InternalTLS
 //	reports of engines ──────┘                └─▶ counts and rates, rounded
 //
 // Each condition comes from an ordered list of checks of the same Input. The first check that
@@ -45,6 +45,8 @@ type Input struct {
 	Datacenter *Datacenter
 	// Step is what pods wait for before they are replaced.
 	Step Step
+	// Templates has the hashes of the pod templates of the spec, by name of the Deployment.
+	Templates map[string]string
 	// InternalTLS is the state of the certificates of spec.internalTLS. It is nil without this field.
 	InternalTLS *InternalTLS
 	// Refused names the objects that the API server rejected, with the reasons.
@@ -98,9 +100,11 @@ func Compute(in Input) v1alpha1.ArchiverStatus {
 func conditions(in *Input) []metav1.Condition {
 	storage := storageReady(in)
 	problems := problems(in)
+	stalled := stalled(in, problems)
 	all := []metav1.Condition{
 		ready(in, storage, problems),
-		progressing(in),
+		reconciling(in, stalled),
+		stalled,
 		degraded(problems),
 		storage,
 	}
@@ -121,13 +125,13 @@ func conditions(in *Input) []metav1.Condition {
 	return all
 }
 
-// previous returns the last written condition of a type, or nil.
+// previous returns the last written condition of a type, or nil. The API server's default does not count.
 func previous(a *v1alpha1.Archiver, kind string) *metav1.Condition {
 	if a.Status == nil {
 		return nil
 	}
 	for i := range a.Status.Conditions {
-		if c := &a.Status.Conditions[i]; c.Type == kind {
+		if c := &a.Status.Conditions[i]; c.Type == kind && c.Reason != v1alpha1.ReasonPending {
 			return c
 		}
 	}

@@ -23,9 +23,12 @@ func healthy() Input {
 	two, zero, one := int32(2), int32(0), int32(1)
 	deployment := func(component string) *appsv1.Deployment {
 		return &appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelComponent: component}},
-			Spec:       appsv1.DeploymentSpec{Replicas: &two},
-			Status:     appsv1.DeploymentStatus{Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "main-" + component, Labels: map[string]string{v1alpha1.LabelComponent: component},
+				Annotations: map[string]string{AnnotationWorked: "t1"},
+			},
+			Spec:   appsv1.DeploymentSpec{Replicas: &two},
+			Status: appsv1.DeploymentStatus{Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2},
 		}
 	}
 	shard := func(index *int32, engine string) v1alpha1.ArchiveShard {
@@ -58,8 +61,9 @@ func healthy() Input {
 			{Name: "a", Ready: true, Report: reporting(40, 1234.5)},
 			{Name: "b", Ready: true, Report: reporting(50, 0.025)},
 		},
-		Synced: true,
-		Now:    now,
+		Templates: map[string]string{"main-engine": "t1", "main-retrieval": "t1"},
+		Synced:    true,
+		Now:       now,
 	}
 }
 
@@ -97,7 +101,8 @@ func TestHealthyArchiverIsReady(t *testing.T) {
 	s := Compute(healthy())
 	for kind, want := range map[string]string{
 		v1alpha1.ConditionReady:        "True Ready",
-		v1alpha1.ConditionProgressing:  "False UpToDate",
+		v1alpha1.ConditionReconciling:  "False UpToDate",
+		v1alpha1.ConditionStalled:      "False NotStalled",
 		v1alpha1.ConditionDegraded:     "False AsExpected",
 		v1alpha1.ConditionStorageReady: "True Connected",
 	} {
@@ -143,11 +148,11 @@ func TestConditionsFollowObservations(t *testing.T) {
 		}, v1alpha1.ConditionReady, "True Ready", ""},
 
 		{"a new image", func(in *Input) { in.Engines.Status.UpdatedReplicas = 1 },
-			v1alpha1.ConditionProgressing, "True RollingOut", ""},
+			v1alpha1.ConditionReconciling, "True RollingOut", ""},
 		{"shards move", func(in *Input) { in.Moving = 1 },
-			v1alpha1.ConditionProgressing, "True ShardsMoving", ""},
+			v1alpha1.ConditionReconciling, "True ShardsMoving", ""},
 		{"the schema is checked again", func(in *Input) { in.Schema.Status.Conditions = nil },
-			v1alpha1.ConditionProgressing, "True SchemaRuns", ""},
+			v1alpha1.ConditionReconciling, "True SchemaRuns", ""},
 		{"engines write without a schema Job", func(in *Input) { in.Schema = nil },
 			v1alpha1.ConditionStorageReady, "True Connected", ""},
 
@@ -296,8 +301,8 @@ func TestEmbeddedArchiveIsReady(t *testing.T) {
 	if c := condition(t, s, v1alpha1.ConditionStorageReady); c.Reason != v1alpha1.ReasonEmbedded || c.Status != metav1.ConditionTrue {
 		t.Errorf("storage: %v", c)
 	}
-	if c := condition(t, s, v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse {
-		t.Errorf("progressing: %v", c)
+	if c := condition(t, s, v1alpha1.ConditionReconciling); c.Status != metav1.ConditionFalse {
+		t.Errorf("reconciling: %v", c)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// ready returns the condition Ready: true when all engines are ready and can write, all shards
-// are captured, and clients can read the archive.
+// ready returns the condition Ready: true when all engines have the pod template of the spec, are ready and
+// can write, all shards are captured, and clients can read the archive.
 func ready(in *Input, storage metav1.Condition, problems []problem) metav1.Condition {
 	no := func(reason, message string) metav1.Condition {
 		if len(problems) > 0 {
@@ -38,17 +38,43 @@ func ready(in *Input, storage metav1.Condition, problems []problem) metav1.Condi
 	case !render.Embedded(in.Archiver) && wanted(in.Archiver.Spec.Retrieval.Replicas) > 0 && readyReplicas(in.Retrieval) == 0:
 		return no(v1alpha1.ReasonRetrievalNotReady, "engines capture the PVs, but no retrieval pod is ready")
 	}
+	if message := rollout(in); message != "" {
+		return no(v1alpha1.ReasonRolloutIncomplete, message)
+	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady,
 		Message: "engines capture the PVs, and clients can read the archive",
 	}
 }
 
-// progressing returns the condition Progressing. It is true while a change is in progress that
+// rollout returns which pods do not have the template of the spec yet, or "".
+func rollout(in *Input) string {
+	for _, d := range []*appsv1.Deployment{in.Retrieval, in.Engines} {
+		if d == nil || d.Annotations[AnnotationWorked] == in.Templates[d.Name] {
+			continue
+		}
+		if c := stepCondition(in); c != nil {
+			return c.Message
+		}
+		return fmt.Sprintf("%d of %d pods of Deployment %s have the pod template of the spec", d.Status.UpdatedReplicas, d.Status.Replicas, d.Name)
+	}
+	return ""
+}
+
+// reconciling returns the condition Reconciling. It is true while a change is in progress that
 // completes without the user's help.
-func progressing(in *Input) metav1.Condition {
+func reconciling(in *Input, stalled metav1.Condition) metav1.Condition {
+	c := progress(in)
+	if c.Status == metav1.ConditionTrue && stalled.Status == metav1.ConditionTrue {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonStalled, "see the condition Stalled; "+c.Message
+	}
+	return c
+}
+
+// progress returns the condition Reconciling if nothing hinders a change.
+func progress(in *Input) metav1.Condition {
 	yes := func(reason, message string) metav1.Condition {
-		return metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+		return metav1.Condition{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue, Reason: reason, Message: message}
 	}
 	if c := stepCondition(in); c != nil {
 		return *c
@@ -64,7 +90,7 @@ func progressing(in *Input) metav1.Condition {
 		return yes(v1alpha1.ReasonShardsMoving, "shards are moving to engines")
 	}
 	return metav1.Condition{
-		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUpToDate,
+		Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUpToDate,
 		Message: "pods and shards are up to date with the spec",
 	}
 }

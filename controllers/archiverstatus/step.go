@@ -29,6 +29,10 @@ const (
 // applied last. It is not in the pod template, so it replaces no pod.
 const AnnotationTemplate = "varve.dev/template"
 
+// AnnotationWorked is the annotation of a Deployment with the hash of the last pod template that all its pods
+// had, and were ready with. It is "partly" if only some pods have ever been ready.
+const AnnotationWorked = "varve.dev/worked"
+
 // RolledOut reports whether all pods of a Deployment have the template with a hash, and are ready.
 func RolledOut(d *appsv1.Deployment, hash string) bool {
 	return rolledOut(d) && d.Annotations[AnnotationTemplate] == hash
@@ -37,10 +41,10 @@ func RolledOut(d *appsv1.Deployment, hash string) bool {
 // Complete reports whether a Job is complete.
 func Complete(job *batchv1.Job) bool { return complete(job) }
 
-// stepCondition returns the condition Progressing while pods wait for a step, or nil.
+// stepCondition returns the condition Reconciling while pods wait for a step, or nil.
 func stepCondition(in *Input) *metav1.Condition {
 	of := func(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
-		return &metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: status, Reason: reason, Message: message}
+		return &metav1.Condition{Type: v1alpha1.ConditionReconciling, Status: status, Reason: reason, Message: message}
 	}
 	switch in.Step {
 	case StepPaused:

@@ -19,7 +19,7 @@ func TestAFailedSchemaJobOfAChangeIsReported(t *testing.T) {
 		"varve: the tables cannot be created: role varve lacks ALTER")))
 	s := Compute(in)
 	for kind, reason := range map[string]string{
-		v1alpha1.ConditionProgressing: v1alpha1.ReasonSchemaRuns, v1alpha1.ConditionDegraded: v1alpha1.ReasonSchemaFailed,
+		v1alpha1.ConditionReconciling: v1alpha1.ReasonSchemaRuns, v1alpha1.ConditionDegraded: v1alpha1.ReasonSchemaFailed,
 	} {
 		c := condition(t, s, kind)
 		if c.Status != metav1.ConditionTrue || c.Reason != reason || !strings.Contains(c.Message, "engines stay as they are: varve: the tables") {
@@ -36,7 +36,7 @@ func TestEnginesThatWaitForRetrievalPodsSaySo(t *testing.T) {
 	in := healthy()
 	in.Step = StepRetrieval
 	in.Retrieval.Status.UpdatedReplicas = 1
-	c := condition(t, Compute(in), v1alpha1.ConditionProgressing)
+	c := condition(t, Compute(in), v1alpha1.ConditionReconciling)
 	if c.Reason != v1alpha1.ReasonRollingOut || !strings.HasPrefix(c.Message, "1 of 2 of the retrieval pods") {
 		t.Errorf("%v", c)
 	}
@@ -46,7 +46,7 @@ func TestEnginesThatWaitForRetrievalPodsSaySo(t *testing.T) {
 func TestAPausedChangeSaysSo(t *testing.T) {
 	in := healthy()
 	in.Step = StepPaused
-	c := condition(t, Compute(in), v1alpha1.ConditionProgressing)
+	c := condition(t, Compute(in), v1alpha1.ConditionReconciling)
 	if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonRolloutPaused || !strings.Contains(c.Message, "set it to false") {
 		t.Errorf("%v", c)
 	}

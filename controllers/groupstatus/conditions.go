@@ -2,6 +2,7 @@ package groupstatus
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +26,8 @@ var conditions = []struct {
 	rule func(Input) (state, bool)
 }{
 	{v1alpha1.ConditionReady, ready},
-	{v1alpha1.ConditionProgressing, progressing},
+	{v1alpha1.ConditionReconciling, reconciling},
+	{v1alpha1.ConditionStalled, stalled},
 	{v1alpha1.ConditionDegraded, degraded},
 	{v1alpha1.ConditionConflicted, conflicted},
 	{v1alpha1.ConditionExpired, expired},
@@ -35,6 +37,7 @@ var conditions = []struct {
 
 // setConditions updates the conditions of a status.
 func setConditions(of *[]metav1.Condition, in Input) {
+	*of = slices.DeleteFunc(*of, func(c metav1.Condition) bool { return !known(c.Type) || c.Reason == v1alpha1.ReasonPending })
 	for _, c := range conditions {
 		s, there := c.rule(in)
 		if !there {
@@ -46,6 +49,16 @@ func setConditions(of *[]metav1.Condition, in Input) {
 			ObservedGeneration: observed(in), LastTransitionTime: metav1.NewTime(in.Now),
 		})
 	}
+}
+
+// known reports whether this release has a condition of a type. Earlier releases had others.
+func known(kind string) bool {
+	for _, c := range conditions {
+		if c.kind == kind {
+			return true
+		}
+	}
+	return false
 }
 
 func isTrue(reason, message string) (state, bool) {
@@ -80,7 +93,7 @@ func ready(in Input) (state, bool) {
 	case !in.Group.DeletionTimestamp.IsZero():
 		return isFalse(deletion(in))
 	case c.Expired:
-		return isFalse(v1alpha1.ReasonExpired, "the group has expired: its PVs are no longer captured, and its data stays")
+		return isTrue(v1alpha1.ReasonExpired, "the group has expired: its PVs are no longer captured, as spec.expiresAt says, and its data stays")
 	case c.Channels == 0:
 		return isFalse(v1alpha1.ReasonNoChannels, "the group has no channel that can be captured")
 	case in.Outdated > 0:
@@ -95,7 +108,7 @@ func ready(in Input) (state, bool) {
 	return isTrue(v1alpha1.ReasonCaptured, message)
 }
 
-func progressing(in Input) (state, bool) {
+func reconciling(in Input) (state, bool) {
 	reason, message, is := unknown(in)
 	switch {
 	case is && reason == v1alpha1.ReasonCompiling:
@@ -110,6 +123,25 @@ func progressing(in Input) (state, bool) {
 		return isTrue(pending(in))
 	}
 	return isFalse(v1alpha1.ReasonCaptured, "engines are up to date with the group")
+}
+
+// stalled is true if somebody must change the group, its sources or its policies before all channels are
+// archived as specified.
+func stalled(in Input) (state, bool) {
+	if reason, message, is := unknown(in); is {
+		return isFalse(reason, message)
+	}
+	c := in.Compiled
+	switch {
+	case !in.Group.DeletionTimestamp.IsZero(), c.Expired, in.CompiledGeneration != in.Group.Generation:
+		return isFalse(v1alpha1.ReasonNotStalled, "")
+	case c.Channels == 0:
+		return isTrue(v1alpha1.ReasonNoChannels, "the group has no channel that can be captured")
+	}
+	if s, _ := degraded(in); s.status == metav1.ConditionTrue {
+		return s, true
+	}
+	return isFalse(v1alpha1.ReasonNotStalled, "")
 }
 
 // deletion returns why the group is still being deleted.

@@ -49,7 +49,8 @@ func texts(s v1alpha1.ArchiveGroupStatus) map[string]string {
 func TestConditionsFollowCompilation(t *testing.T) {
 	usual := map[string]string{
 		"Ready":       "True Captured: engines capture all channels of the group",
-		"Progressing": "False Captured: engines are up to date with the group",
+		"Reconciling": "False Captured: engines are up to date with the group",
+		"Stalled":     "False NotStalled",
 		"Degraded":    "False NoProblems",
 		"Conflicted":  "False NoSharedChannels",
 		"Expired":     "False NotExpired: expiresAt is not set",
@@ -63,13 +64,15 @@ func TestConditionsFollowCompilation(t *testing.T) {
 		{"no problems", func(*Input) {}, nil},
 		{"no Archiver", func(in *Input) { in.ArchiverFound, in.Compiled = false, nil }, map[string]string{
 			"Ready":       `False ArchiverNotFound: there is no Archiver "main" in this namespace`,
-			"Progressing": `False ArchiverNotFound: there is no Archiver "main" in this namespace`,
+			"Reconciling": `False ArchiverNotFound: there is no Archiver "main" in this namespace`,
+			"Stalled":     `False ArchiverNotFound: there is no Archiver "main" in this namespace`,
 			"Degraded":    `Unknown ArchiverNotFound: there is no Archiver "main" in this namespace`,
 			"Conflicted":  `Unknown ArchiverNotFound: there is no Archiver "main" in this namespace`,
 		}},
 		{"new", func(in *Input) { in.Compiled = nil }, map[string]string{
 			"Ready":       "False Compiling: the operator has not processed the group yet",
-			"Progressing": "True Compiling: the operator has not processed the group yet",
+			"Reconciling": "True Compiling: the operator has not processed the group yet",
+			"Stalled":     "False Compiling: the operator has not processed the group yet",
 			"Degraded":    "Unknown Compiling: the operator has not processed the group yet",
 			"Conflicted":  "Unknown Compiling: the operator has not processed the group yet",
 		}},
@@ -77,18 +80,19 @@ func TestConditionsFollowCompilation(t *testing.T) {
 			"Ready": "True Captured: engines capture all channels of the group; 2 of them have redundancy 2: see the condition Redundant of the Archiver",
 		}},
 		{"edited", func(in *Input) { in.CompiledGeneration = 6 }, map[string]string{
-			"Progressing": "True Compiling: a change of the group is being compiled",
+			"Reconciling": "True Compiling: a change of the group is being compiled",
 		}},
 		{"being assigned", func(in *Input) { in.Outdated = 1 }, map[string]string{
 			"Ready":       "False RollingOut: 1 of the group's 2 shards are being assigned to engines",
-			"Progressing": "True RollingOut: 1 of the group's 2 shards are being assigned to engines",
+			"Reconciling": "True RollingOut: 1 of the group's 2 shards are being assigned to engines",
 		}},
 		{"no engine", func(in *Input) { in.Outdated, in.Unplaced = 2, 64 }, map[string]string{
 			"Ready":       "False NoEngine: 2 of the group's 2 shards are not up to date: the Archiver has no engine for 64 shards",
-			"Progressing": "True NoEngine: 2 of the group's 2 shards are not up to date: the Archiver has no engine for 64 shards",
+			"Reconciling": "True NoEngine: 2 of the group's 2 shards are not up to date: the Archiver has no engine for 64 shards",
 		}},
 		{"nothing to capture", func(in *Input) { in.Compiled = &compile.Group{} }, map[string]string{
-			"Ready": "False NoChannels: the group has no channel that can be captured",
+			"Ready":   "False NoChannels: the group has no channel that can be captured",
+			"Stalled": "True NoChannels: the group has no channel that can be captured",
 		}},
 		{"paused", func(in *Input) { in.Compiled.Paused = 3 }, map[string]string{
 			"Ready": "True Paused: all channels of the group are paused",
@@ -103,22 +107,23 @@ func TestConditionsFollowCompilation(t *testing.T) {
 		{"expired", func(in *Input) {
 			in.Group.Spec.ExpiresAt, in.Compiled = at(0), &compile.Group{Expired: true}
 		}, map[string]string{
-			"Ready":   "False Expired: the group has expired: its PVs are no longer captured, and its data stays",
+			"Ready":   "True Expired: the group has expired: its PVs are no longer captured, as spec.expiresAt says, and its data stays",
 			"Expired": "True Expired: expiresAt has passed",
 		}},
 		{"deleting data", func(in *Input) {
 			in.Group.DeletionTimestamp, in.Compiled = at(0), &compile.Group{Deleting: 3}
 		}, map[string]string{
 			"Ready":       "False DeletingData: the data of 3 PVs is being deleted",
-			"Progressing": "True DeletingData: the data of 3 PVs is being deleted",
+			"Reconciling": "True DeletingData: the data of 3 PVs is being deleted",
 		}},
 		{"deleted", func(in *Input) { in.Group.DeletionTimestamp = at(0) }, map[string]string{
 			"Ready":       "False Deleting: the group is being deleted",
-			"Progressing": "True Deleting: the group is being deleted",
+			"Reconciling": "True Deleting: the group is being deleted",
 		}},
 		{"one problem", func(in *Input) {
 			in.Compiled.Problems = []compile.Problem{{Message: `ConfigMap "pvs" is missing`}}
 		}, map[string]string{
+			"Stalled":  `True Problems: 1 problem: ConfigMap "pvs" is missing`,
 			"Degraded": `True Problems: 1 problem: ConfigMap "pvs" is missing`,
 		}},
 		{"many problems", func(in *Input) {
@@ -127,6 +132,7 @@ func TestConditionsFollowCompilation(t *testing.T) {
 			}
 			in.Compiled.MoreProblems = 200_000
 		}, map[string]string{
+			"Stalled":  "True Problems: 200100 problems: SR 00: wrong; SR 01: wrong; SR 02: wrong; and 200097 more",
 			"Degraded": "True Problems: 200100 problems: SR 00: wrong; SR 01: wrong; SR 02: wrong; and 200097 more",
 		}},
 		{"conflicts", func(in *Input) {

@@ -33,7 +33,7 @@ func compute(in *input) v1alpha1.ArchivePolicyStatus {
 	p := in.policy
 	next := v1alpha1.ArchivePolicyStatus{ObservedGeneration: p.Generation}
 	if p.Status != nil {
-		next.Conditions = slices.Clone(p.Status.Conditions)
+		next.Conditions = slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c metav1.Condition) bool { return c.Reason == v1alpha1.ReasonPending })
 	}
 	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
@@ -44,6 +44,7 @@ func compute(in *input) v1alpha1.ArchivePolicyStatus {
 	case in.archiver == nil:
 		text := fmt.Sprintf("there is no Archiver %q in this namespace", p.Spec.ArchiverRef.Name)
 		set(v1alpha1.ConditionEffective, metav1.ConditionFalse, v1alpha1.ReasonArchiverNotFound, text)
+		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonArchiverNotFound, text)
 		set(v1alpha1.ConditionWarning, metav1.ConditionUnknown, v1alpha1.ReasonArchiverNotFound, text)
 		return next
 	case p.Spec.Enforcement == v1alpha1.WarnOfPolicy:
@@ -52,9 +53,11 @@ func compute(in *input) v1alpha1.ArchivePolicyStatus {
 		set(v1alpha1.ConditionEffective, metav1.ConditionTrue, v1alpha1.ReasonEnforced, "the policy decides who may archive and read these PVs")
 	}
 	if in.outcome == nil {
+		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonCompiling, "the operator has not processed the ArchiveGroups yet")
 		set(v1alpha1.ConditionWarning, metav1.ConditionUnknown, v1alpha1.ReasonCompiling, "the operator has not processed the ArchiveGroups yet")
 		return next
 	}
+	set(v1alpha1.ConditionReconciling, metav1.ConditionFalse, v1alpha1.ReasonUpToDate, "the status describes the latest policy and ArchiveGroups")
 	facts := &ownership.Facts{Archiver: in.archiver, All: in.all, Outcome: in.outcome.Policies[p.Name], Groups: groupNames(in.outcome.Groups)}
 	if facts.Outcome != nil {
 		next.Channels = int32(facts.Outcome.Channels)

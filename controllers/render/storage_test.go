@@ -61,5 +61,8 @@ func TestVolumeIsDeletedOnlyOnRequest(t *testing.T) {
 		if len(claim.OwnerReferences) != owners {
 			t.Errorf("%s: owners %v", policy, claim.OwnerReferences)
 		}
+		if prune := claim.Annotations["argocd.argoproj.io/sync-options"]; (prune == "Prune=false") == (owners > 0) {
+			t.Errorf("%s: with %d owners, Argo CD has the option %q", policy, owners, prune)
+		}
 	}
 }

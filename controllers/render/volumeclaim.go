@@ -12,6 +12,15 @@ import (
 // API server.
 var defaultVolumeSize = resource.MustParse("10Gi")
 
+// KeptByArgoCD are the annotations of objects that outlive their Archiver. Argo CD can take objects without an
+// owner for its own, because their label app.kubernetes.io/instance may be the name of an Application. With
+// the annotations it neither deletes them nor reports them as a difference. Source:
+// https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/ and compare-options.
+var KeptByArgoCD = map[string]string{
+	"argocd.argoproj.io/sync-options":    "Prune=false",
+	"argocd.argoproj.io/compare-options": "IgnoreExtraneous",
+}
+
 // volumeClaim returns the PersistentVolumeClaim of an embedded archive. Unless deletionPolicy
 // is Delete, the claim has no owner. It then outlives the Archiver, and another Archiver of
 // the same name can use it.
@@ -33,6 +42,8 @@ func volumeClaim(a *v1alpha1.Archiver) *core.PersistentVolumeClaimApplyConfigura
 		WithSpec(spec)
 	if e.DeletionPolicy == v1alpha1.DeleteData {
 		claim.WithOwnerReferences(owner(a))
+	} else {
+		claim.WithAnnotations(KeptByArgoCD)
 	}
 	return claim
 }

@@ -13,6 +13,7 @@ import (
 // normallyFalse has the conditions that are False while there are no problems.
 var normallyFalse = map[string]bool{
 	v1alpha1.ConditionDegraded:     true,
+	v1alpha1.ConditionStalled:      true,
 	v1alpha1.ConditionConflicted:   true,
 	v1alpha1.ConditionExpired:      true,
 	v1alpha1.ConditionDiskGuard:    true,
@@ -21,13 +22,13 @@ var normallyFalse = map[string]bool{
 
 // RecordTransitions records an event for each condition whose status has changed. It also
 // records an event if the reason of a condition that is not normal has changed. It skips
-// Progressing, which changes together with the other conditions.
+// Reconciling, which changes together with the other conditions.
 func RecordTransitions(to events.EventRecorder, about runtime.Object, old, now []metav1.Condition) {
 	for _, c := range now {
 		before := meta.FindStatusCondition(old, c.Type)
 		normal := (c.Status == metav1.ConditionFalse) == normallyFalse[c.Type]
 		switch {
-		case c.Type == v1alpha1.ConditionProgressing,
+		case c.Type == v1alpha1.ConditionReconciling,
 			before == nil && normal && normallyFalse[c.Type],
 			before != nil && before.Status == c.Status && (normal || before.Reason == c.Reason):
 			continue

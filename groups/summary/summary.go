@@ -233,7 +233,7 @@ func conditionProblems(s *v1alpha1.ArchiveGroupStatus) (out []overview.Problem) 
 			out = append(out, overview.Problem{Severity: overview.SeverityError, Text: c.Message, Advice: advice[c.Type]})
 		case c.Type == v1alpha1.ConditionConflicted, c.Type == v1alpha1.ConditionQuestionable:
 			out = append(out, overview.Problem{Severity: overview.SeverityWarning, Text: c.Message, Advice: advice[c.Type]})
-		case c.Type == v1alpha1.ConditionExpired, c.Type == v1alpha1.ConditionProgressing:
+		case c.Type == v1alpha1.ConditionExpired, c.Type == v1alpha1.ConditionReconciling:
 			out = append(out, overview.Problem{Severity: overview.SeverityInfo, Text: c.Message, Advice: advice[c.Type]})
 		}
 	}

@@ -25,7 +25,7 @@ func problemsOf(a *archive, warnings []string) []Problem {
 	if a.Shards != nil && a.Shards.Captured < a.Shards.Shards {
 		out = append(out, Problem{
 			SeverityError, "", fmt.Sprintf("%d of %d shards are captured by no engine: their PVs are not archived", a.Shards.Shards-a.Shards.Captured, a.Shards.Shards),
-			"Start engines, or look at the condition Progressing of the Archiver (kubectl describe archiver).",
+			"Start engines, or look at the condition Reconciling of the Archiver (kubectl describe archiver).",
 		})
 	}
 	if a.GivenUp != nil {

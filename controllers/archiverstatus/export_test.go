@@ -1,0 +1,4 @@
+package archiverstatus
+
+// Healthy returns an Archiver without problems.
+var Healthy = healthy
