@@ -259,3 +259,51 @@ func TestAClockAheadExpiresNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestAPauseOfTheMachineCountsForClaims pauses the machine of an engine just after a claim was written. Go's monotonic clock
+// does not see the pause. Others may have taken the engine for dead meanwhile, so it must write its claim again at once.
+func TestAPauseOfTheMachineCountsForClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := pebble.OpenMemory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		var paused atomic.Int64
+		var iocs servers
+		e := New(Options{
+			Store: db, Sources: capture.Sources{&iocs}, Shards: 4, Checkpoint: 15 * time.Minute,
+			Clock:      clock.New(clock.Config{Boot: func() time.Duration { return time.Since(began) + time.Duration(paused.Load()) }}),
+			Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan int)
+		go func() { done <- e.Run(ctx) }()
+		defer func() {
+			cancel()
+			<-done
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		e.Apply(one(0, true, "A"))
+		alive := func() int64 {
+			claims, err := db.Claims(t.Context(), 0)
+			if err != nil || len(claims) != 1 {
+				t.Fatalf("%d claims: %v", len(claims), err)
+			}
+			return claims[0].Alive
+		}
+		testclock.Advance(10 * time.Second)
+		for last := alive(); alive() == last; {
+			testclock.Advance(100 * time.Millisecond)
+		}
+		paused.Store(int64(time.Minute))
+		resumed := time.Now().UnixNano()
+		iocs.send(1)
+		testclock.Advance(2 * time.Second)
+		if at := alive(); at <= resumed {
+			t.Errorf("2 s after a pause, the claim is as old as before: %v", time.Unix(0, resumed).Sub(time.Unix(0, at)))
+		}
+	})
+}

@@ -217,12 +217,9 @@ func warnIfIncomplete(w io.Writer, until string) {
 	if until == "" {
 		return
 	}
-	known := "The samples are complete until " + until
-	if t, err := time.Parse(time.RFC3339Nano, until); err == nil {
+	known := "It is not known until when the samples are complete"
+	if t, err := time.Parse(time.RFC3339Nano, until); err == nil && t.After(time.Unix(0, query.Earliest)) { // older servers send the year 1900
 		known = "The samples are complete until " + t.Local().Format(clockLayout)
-		if t.UnixNano() <= query.Earliest {
-			known = "It is not known until when the samples are complete"
-		}
 	}
 	fmt.Fprintf(w, "The newest samples are missing: an engine does not answer, or is behind. %s. Try again later.\n", known)
 }

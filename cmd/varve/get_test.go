@@ -59,9 +59,10 @@ func TestGetWarnsIfSamplesAreMissing(t *testing.T) {
 		if whole != lagging || !strings.Contains(whole, "1.5") {
 			t.Errorf("%s: the output is %q, and with the header %q", format, whole, lagging)
 		}
-		header = time.Unix(0, query.Earliest).UTC().Format(time.RFC3339Nano)
-		if _, warning := get(format); !strings.Contains(warning, "not known until when") || strings.Contains(warning, "1900") {
-			t.Errorf("%s: the warning is %q, although no time is known", format, warning)
+		for _, header = range []string{"unknown", time.Unix(0, query.Earliest).UTC().Format(time.RFC3339Nano)} {
+			if _, warning := get(format); !strings.Contains(warning, "not known until when") || strings.Contains(warning, "1900") {
+				t.Errorf("%s: the warning is %q, although no time is known", format, warning)
+			}
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
 )
@@ -274,12 +275,28 @@ func TestShardsOfRedundancyAreWaitedFor(t *testing.T) {
 }
 
 // TestSamplesThatMustBeKeptStay lets the archive exceed its limit by far. The guard must delete all samples that
-// are older than the minimum age, none that is younger, and say why it does not continue.
+// are older than the minimum age, none that is younger, and say why it does not continue. A clock that is ahead of those of
+// the store changes nothing.
 func TestSamplesThatMustBeKeptStay(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"a right clock": 0, "a clock that is ahead": 20 * dayLong} {
+		t.Run(name, func(t *testing.T) { keepSamples(t, ahead) })
+	}
+}
+
+// keepSamples is TestSamplesThatMustBeKeptStay with a clock.
+func keepSamples(t *testing.T, ahead time.Duration) {
 	const keep = 30 * dayLong
 	d := newSizedArchive(t)
 	g := d.guard(perDay, 0, 1, 2)
 	g.cfg.Limits.Youngest = keep
+	began := time.Now()
+	g.cfg.Clock = clock.New(clock.Config{Read: func() (int64, time.Duration) {
+		return time.Now().Add(ahead).UnixNano(), time.Since(began)
+	}})
+	for _, server := range []string{"1", "2", "3"} {
+		g.cfg.Clock.Note(clock.Servers, clock.Reading{Source: server, Time: time.Now().UnixNano(), At: g.cfg.Clock.Boot()})
+	}
+	g.cfg.Clock.Judge()
 	st := d.check(g)
 	for checks := 0; st.Reason != NothingLeft; checks++ {
 		if st = d.check(g); checks > 1000 {

@@ -83,10 +83,10 @@ func TestSealedAfterRelease(t *testing.T) {
 }
 
 // TestManySlowPVsStayWithinMemory checks that an engine whose store is away drops samples of PVs
-// that each have only a few in memory.
+// that each have only a few in memory: memory holds less than one sample of each PV.
 func TestManySlowPVsStayWithinMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const limit, pvs = 256 << 10, 2000
+		const limit, pvs = 32 << 10, 2000
 		b := newShardJournal(t, limit)
 		defer b.stop()
 		testclock.Advance(time.Second)
@@ -100,6 +100,9 @@ func TestManySlowPVsStayWithinMemory(t *testing.T) {
 				b.Append(h, sample.Int64, number(i))
 			}
 			testclock.Advance(10 * time.Second)
+			if used := b.mem.Used(); i > 0 && used > limit*5/4 {
+				t.Fatalf("after %d samples of each PV, %d bytes of %d are used", i+1, used, limit)
+			}
 		}
 		samples := 0
 		for _, h := range heads {
@@ -109,7 +112,7 @@ func TestManySlowPVsStayWithinMemory(t *testing.T) {
 		for _, m := range b.lost {
 			lost += m.Count
 		}
-		if samples > pvs*30 || lost != b.cfg.Metrics.Dropped.Load() || int(lost)+samples != 60*pvs {
+		if lost != b.cfg.Metrics.Dropped.Load() || int(lost)+samples != 60*pvs {
 			t.Errorf("%d samples wait, %d are marked and %d counted as lost, of %d", samples, lost, b.cfg.Metrics.Dropped.Load(), 60*pvs)
 		}
 		b.store.setFail(nil)

@@ -139,7 +139,7 @@ func (l *Log) enqueue(e entry) {
 	default:
 		l.dropped.Add(1)
 		if e.meta == nil && e.sync == nil {
-			l.waiting.addDropped(&e)
+			l.waiting.addDropped(&e, l.lived)
 		}
 	}
 }

@@ -57,7 +57,8 @@ func (l *Log) revise(ctx context.Context, batch []entry) {
 	if !known {
 		return
 	}
-	lived := span{at + int64(l.began), max(at+int64(l.clock.Boot()), l.clock.Now().End)}
+	lived := l.lived(at)
+	lived.to = max(lived.to, l.clock.Now().End)
 	for i := range batch {
 		if e := &batch[i]; e.guess.made {
 			if by := (span{at - e.guess.most, at - e.guess.least}); by.to > negligible || by.from < -negligible {
@@ -66,6 +67,12 @@ func (l *Log) revise(ctx context.Context, batch []entry) {
 			e.guess = guess{}
 		}
 	}
+}
+
+// lived returns the time from the start of the engine until now, by a clock that showed epoch, in ns since 1970, when the
+// clock since boot stood at 0.
+func (l *Log) lived(epoch int64) span {
+	return span{epoch + int64(l.began), epoch + int64(l.clock.Boot())}
 }
 
 const (

@@ -176,6 +176,66 @@ func TestDroppedMarksAreCorrected(t *testing.T) {
 	})
 }
 
+// TestDroppedMarksOfAClockThatWasSet checks that the mark for dropped marks is short, although the clock stood at 1970 when
+// the first of them was made, and was set to the present, or to another year, before the last one. A loss has the
+// times of an IOC, which were right all the time.
+func TestDroppedMarksOfAClockThatWasSet(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for name, behind := range map[string]time.Duration{"set to the present": 0, "set to another year": 2 * year, "set a little": 30*year - time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, by := time.Now(), 30*year
+				c := clock.New(clock.Config{Read: func() (int64, time.Duration) {
+					return time.Now().Add(-by).UnixNano(), time.Since(began)
+				}})
+				asked := &servers{}
+				c.Use(asked)
+				s := &markStore{marks: map[string]store.PVMark{}}
+				l := NewLog(s, store.WriterID{7}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+				l.UseClock(c)
+				time.Sleep(time.Minute)
+				for range queueLen {
+					l.Add("OTHER", sample.Mark{Time: c.Now().Begin, Kind: sample.Connected})
+				}
+				first := time.Now()
+				add := func() {
+					l.Add("A", sample.Mark{Time: c.Now().Begin, Kind: sample.Disconnected})
+					l.Add("A", sample.Mark{Time: time.Now().Add(-10 * time.Second).UnixNano(), End: time.Now().UnixNano(), Kind: sample.Lost, Reason: sample.Overflow})
+					time.Sleep(time.Minute)
+				}
+				for range 3 {
+					add()
+				}
+				by = behind
+				for range 3 {
+					add()
+				}
+				last := time.Now().Add(-time.Minute)
+				asked.answer = true
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { l.Run(ctx, t.Context()) })
+				testclock.Advance(time.Minute)
+				cancel()
+				running.Wait()
+				found := false
+				for _, m := range s.marks {
+					if m.PV != "A" {
+						continue
+					}
+					found = true
+					if m.Time > first.UnixNano() || m.End < last.UnixNano() || m.Time < began.Add(-2*time.Minute).UnixNano() || m.End > time.Now().UnixNano() {
+						t.Errorf("the mark is from %v to %v, want from %v to %v", time.Unix(0, m.Time).UTC(), time.Unix(0, m.End).UTC(), first.UTC(), last.UTC())
+					}
+				}
+				if !found {
+					t.Error("there is no mark")
+				}
+			})
+		})
+	}
+}
+
 // servers are three servers of a store whose clocks are right. They tell their time once answer is set.
 type servers struct{ answer bool }
 

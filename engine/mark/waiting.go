@@ -83,8 +83,9 @@ func (w *waiting) forgetLocked(e *entry) {
 	}
 }
 
-// addDropped notes a mark that found no room in the queue.
-func (w *waiting) addDropped(e *entry) {
+// addDropped notes a mark that found no room in the queue. lived returns the time from the start of the engine until now,
+// by a clock that showed epoch when the clock since boot stood at 0.
+func (w *waiting) addDropped(e *entry, lived func(epoch int64) span) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, g := e.mark.Mark, e.guess
@@ -100,7 +101,22 @@ func (w *waiting) addDropped(e *entry) {
 	if !known {
 		d = note{from: m.Time, to: m.Time, guess: g}
 	}
+	if g.made {
+		d = d.by(g, lived(g.least))
+	}
 	w.dropped[key] = note{min(d.from, m.Time), max(d.to, m.Time, m.End), d.n + 1, d.guess.with(g)}
+}
+
+// by returns a note whose times are by the clock of a guess. If a clock that stood at 1970 is set to the present, a note of
+// marks from before and after would otherwise be one of decades. A smaller step leaves the note as it is: the note then
+// covers the times by both clocks.
+func (d note) by(g guess, lived span) note {
+	step := span{g.least - d.guess.most, g.most - d.guess.least}
+	if max(step.to, -step.from) <= sometimes {
+		return d
+	}
+	m := moved(sample.Mark{Time: d.from, End: d.to}, step, lived)
+	return note{m.Time, m.End, d.n, g}
 }
 
 // takeDropped removes at most n notes, and returns a mark for each. The marks have no writer.

@@ -83,9 +83,14 @@ func (s *Shard) missesRows(ctx context.Context, c *store.Claim, g *gathering) (w
 	if ttl == 0 {
 		ttl = rowsExpire
 	}
-	written := max(c.Alive, c.Saved)                         // the writer's clock may have been behind
+	// The writer's clock may have been wrong, and then Saved is right, and Alive is not. But Saved of a spool file is
+	// from before its first row.
+	written, alive := max(c.Alive, c.Saved), c.Alive
+	if present := s.clock.Now().End; alive > present {
+		written, alive = c.Saved, present
+	}
 	if c.Closed && s.clock.Earliest()-written < int64(ttl) { // the claim is younger than its last row
 		return true, nil, nil
 	}
-	return false, &gap{after: g.sealed, rows: rowsBetween(g.sealed, c.Last) + 1, from: g.captured, to: max(written, g.read) + int64(rowSlack)}, nil
+	return false, &gap{after: g.sealed, rows: rowsBetween(g.sealed, c.Last) + 1, from: g.captured, to: max(alive, c.Saved, g.read) + int64(rowSlack)}, nil
 }

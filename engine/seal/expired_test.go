@@ -282,6 +282,54 @@ func TestExpiredRowsOfADeadWriterCountOnce(t *testing.T) {
 	})
 }
 
+// TestExpiredRowsOfAWriterWithAWrongClock checks that the loss of all rows of a writer is marked after the usual time, and
+// that the mark does not end in the future, although the writer's clock was ahead or behind. The time Saved in its claim
+// is right.
+func TestExpiredRowsOfAWriterWithAWrongClock(t *testing.T) {
+	const ttl, year = 24 * time.Hour, 365 * 24 * time.Hour
+	for name, c := range map[string]struct {
+		ahead time.Duration
+		dead  bool
+	}{
+		"Ahead": {year, false}, "Behind": {-year, false}, "Dead, ahead": {year, true}, "Dead, behind": {-year, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newSimulation(t, 1)
+				m.st.ttl = ttl
+				first := m.launch()
+				for range 3 {
+					time.Sleep(2 * time.Minute)
+					m.putRow(first, 10, "A")
+				}
+				first.end()
+				w := first.shardJournal.Writer()
+				_ = m.st.with(func() {
+					claim := m.st.claims[w]
+					claim.Alive, claim.Closed = claim.Alive+int64(c.ahead), !c.dead
+					m.st.claims[w] = claim
+				})
+				m.expireRows(w, func(store.Position) bool { return true })
+				time.Sleep(ttl + 10*time.Minute)
+				second := m.launch()
+				losses := second.collectLosses()
+				m.lead(second)
+				for range 3 {
+					m.checkpoint(second)
+					time.Sleep(time.Minute)
+				}
+				all := m.all["A"]
+				if l := *losses; len(l) != 1 || l[0].Time > all[0].Time || l[0].End < all[len(all)-1].Time || l[0].End > time.Now().UnixNano()+int64(rowSlack) {
+					t.Errorf("the losses are %+v, want one from %d to %d", l, all[0].Time, all[len(all)-1].Time)
+				}
+				if _, held := m.st.claims[w]; held {
+					t.Error("the claim of the ended writer stays")
+				}
+			})
+		})
+	}
+}
+
 // TestUnsealedRowsAreKept checks that no row expires while no blocks can be written for longer than
 // the journal keeps rows, and that the lag is known. The rows are those of the leader and of a
 // writer that has ended.

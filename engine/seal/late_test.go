@@ -250,6 +250,38 @@ func (m *simulation) refusing(pv string, reads bool) {
 	})
 }
 
+// TestCorrectionsAreMadeInSteps makes many PVs late at the same time. One pass must correct the tiles of a limited number of
+// them, because sealing waits for it. If samples arrive faster than they are sealed, corrections must wait for longer.
+func TestCorrectionsAreMadeInSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const quiet, age, rest = 5 * time.Minute, 30 * time.Minute, 22
+		o := newOutage(t, quiet, age)
+		o.pvs = nil
+		for i := range correctMost + rest {
+			o.pvs = append(o.pvs, fmt.Sprintf("Q%03d", i))
+		}
+		o.captureAndSeal(2)
+		o.sendBatch(0)
+		s := o.sealer.shard
+		pass := func(want int) {
+			t.Helper()
+			if err := s.adoptEnded(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(s.tiles.Late()); n != want {
+				t.Errorf("after a pass %d PVs are late, want %d", n, want)
+			}
+		}
+		pass(correctMost + rest)
+		s.cfg.Memory.Add(s.cfg.Memory.Limit())
+		testclock.Advance(quiet + time.Minute)
+		pass(correctMost + rest)
+		s.cfg.Memory.Add(-s.cfg.Memory.Limit())
+		pass(rest)
+		pass(0)
+	})
+}
+
 // TestRefusedTilesDoNotKeepOthersWaiting refuses the tiles of one PV while late samples arrive: in
 // rows of another writer, and in those of the leader. The samples of the other PVs must be sealed and
 // their tiles corrected, readers must see all samples, and no block may be written again and again.

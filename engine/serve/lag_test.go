@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -201,6 +202,55 @@ func TestJSONAccessSaysUpToWhichTimeItIsComplete(t *testing.T) {
 		r.check(err)
 		if got := res.Header.Get("Varve-Complete-Until"); res.StatusCode != 200 || got != until {
 			t.Errorf("GET %s returns %d, complete until %q:\n%s", path, res.StatusCode, got, body)
+		}
+	}
+}
+
+// unclaimed is a query.Recent of an engine that does not answer, and has not claimed its shard yet.
+type unclaimed struct{}
+
+func (unclaimed) Recent(context.Context, query.RecentRequest) query.Held {
+	return query.Held{Known: true, Shards: []int{pvname.Shard("SR:LAGS", 4)}, Unanswered: true}
+}
+
+// TestAnswersSayThatNoTimeIsKnown checks that no API names the earliest time of a read, the year 1900, if nothing says
+// up to which time the samples are complete.
+func TestAnswersSayThatNoTimeIsKnown(t *testing.T) {
+	const api = "/archive-access/api/1.0/archive/1/samples/SR:LAGS"
+	r := newRigWith(t, openStore(t), unclaimed{})
+	r.put("SR:LAGS", ramp(newYear, 6), 1)
+	span := fmt.Sprintf("?start=%d&end=%d", newYear, newYear+3600*second)
+	for path, inBody := range map[string]bool{
+		"/api/v1/samples?pv=SR:LAGS" + lagRange:                                                true,
+		"/api/v1/samples?pv=SR:LAGS&points=3" + lagRange:                                       true,
+		"/api/v1/samples?pv=SR:LAGS&where=SR:LAGS>2" + lagRange:                                true,
+		"/api/v1/samples?pv=SR:LAGS&format=csv" + lagRange:                                     false,
+		"/api/v1/samples?pv=SR:LAGS&format=arrow" + lagRange:                                   true,
+		"/api/v1/intervals?where=SR:LAGS>2" + lagRange:                                         true,
+		"/api/v1/snapshot?pv=SR:LAGS&at=2026-01-01T01:00:00Z":                                  false,
+		"/api/v1/snapshot?pv=SR:LAGS&at=2026-01-01T01:00:00Z&format=arrow":                     true,
+		"/api/v1/statistics?pv=SR:LAGS" + lagRange:                                             true,
+		"/api/v1/bins?pv=SR:LAGS" + lagRange:                                                   true,
+		"/api/v1/files/SR:LAGS/2026-01-01.parquet":                                             true,
+		"/api/v1/files?pv=SR:LAGS":                                                             true,
+		"/retrieval/data/getData.json?pv=SR:LAGS" + lagRange:                                   true,
+		"/retrieval/data/getData.raw?pv=SR:LAGS" + lagRange:                                    true,
+		"/retrieval/data/getData.csv?pv=SR:LAGS" + lagRange:                                    false,
+		"/retrieval/data/getDataAtTime?pv=SR:LAGS&at=2026-01-01T01:00:00Z":                     false,
+		"/prometheus/api/v1/query_range?query=SR:LAGS&start=1767225600&end=1767229200&step=60": true,
+		api + span: false,
+	} {
+		res, body, err := r.do(http.MethodGet, path, "")
+		r.check(err)
+		until := cmp.Or(res.Header.Get("Varve-Complete-Until"), res.Trailer.Get("Varve-Complete-Until"))
+		if strings.HasPrefix(path, "/api/v1/statistics") { // has no samples, and no header
+			until = cmp.Or(until, "unknown")
+		}
+		if res.StatusCode != 200 || until != "unknown" {
+			t.Errorf("GET %s returns %d, complete until %q:\n%s", path, res.StatusCode, until, body)
+		}
+		if strings.Contains(body, "1900-01-01") || inBody && !strings.Contains(body, "unknown") && !strings.Contains(body, "not known until when") {
+			t.Errorf("GET %s returns:\n%s", path, body)
 		}
 	}
 }

@@ -148,6 +148,9 @@ func complete(resp *http.Response, to time.Time) error {
 	if text == "" {
 		return nil
 	}
+	if text == "unknown" {
+		return errors.New("it is not known until when the answer is complete")
+	}
 	until, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return fmt.Errorf("header %s: %w", key, err)

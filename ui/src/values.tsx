@@ -66,6 +66,10 @@ export function shown(s: Series, st: Statistics): string {
   return `envelope: ${duration(s.width)} bins of ${st.samples.toLocaleString("en")} samples, ${Math.floor((st.covered ?? 0) * 1000) / 10} % covered`;
 }
 
+/** missing says which samples may be missing. The server writes "unknown" if it does not know up to when there are all. */
+const missing = (until: string, utc: boolean) =>
+  `${until === "unknown" ? "The newest samples" : `Samples after ${clock(Date.parse(until), utc)}`} may be missing: an engine does not answer.`;
+
 export function Values(p: Props) {
   const { axes } = p.lane;
   return (
@@ -118,7 +122,7 @@ function Row({ trace, d, p }: { trace: Trace; d: PVData | undefined; p: Props })
           {h && <><br /><Colors heat={h} log={trace.logColors} /><br /><span class="arrays">{shownArrays(h, duration(h.width * 1e3))}</span></>}
           {h?.leftOutFrom && <><br /><em>Arrays from {clock(Date.parse(h.leftOutFrom), p.utc)} on are not shown: reading them takes too long. Zoom in.</em></>}
           {s.kind === "other" && !h && <><br />Values of this type are not drawn, only their times.</>}
-          {s.completeUntil && <><br /><em>Samples after {clock(Date.parse(s.completeUntil), p.utc)} may be missing: an engine does not answer.</em></>}
+          {s.completeUntil && <><br /><em>{missing(s.completeUntil, p.utc)}</em></>}
           {!!s.lost && <><br /><em>{s.lost} samples are left out, because their blocks are damaged.</em></>}
         </small>
       )}

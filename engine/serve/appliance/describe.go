@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/value"
 )
 
@@ -35,7 +35,7 @@ func (s *series) describe(m *sample.Metadata, all bool) {
 // describeLag adds a header if samples are missing at the end of a range.
 func (s *series) describeLag() {
 	if s.lags {
-		s.headers = append(s.headers, header{completeUntil, time.Unix(0, s.until).UTC().Format(time.RFC3339Nano)})
+		s.headers = append(s.headers, header{completeUntil, stream.Until(s.until)})
 	}
 }
 

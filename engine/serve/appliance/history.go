@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/store"
 )
 
@@ -255,7 +256,7 @@ func (h *Handler) lastKnownEvent(a args) (any, error) {
 	}
 	answer := fields{"timestamp": iso(last.Run.Times[0])}
 	if last.CompleteUntil < now {
-		answer[completeUntil] = iso(last.CompleteUntil)
+		answer[completeUntil] = stream.Until(last.CompleteUntil)
 	}
 	return answer, nil
 }

@@ -57,7 +57,7 @@ func (h *Handler) arrays(w http.ResponseWriter, r *http.Request, p *openapi.Quer
 		return
 	}
 	if m.until < q.to {
-		m.CompleteUntil = clock(m.until)
+		m.CompleteUntil = stream.Until(m.until)
 		a.SetCompleteUntil(m.until)
 	}
 	a.SetLost(m.Lost)

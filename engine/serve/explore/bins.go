@@ -58,7 +58,7 @@ func (h *Handler) writeBins(ctx context.Context, a *stream.Answer, q *binsQuery)
 			return h.explain(ctx, pv, err)
 		}
 		if until < q.to {
-			s.CompleteUntil = clock(until)
+			s.CompleteUntil = stream.Until(until)
 			a.SetCompleteUntil(until)
 		}
 		lost += s.Lost

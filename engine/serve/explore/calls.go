@@ -80,7 +80,7 @@ func schemas() members {
 	series := func(mode string, more members) openapi.Schema {
 		all := members{
 			"pv": text, "mode": openapi.Enum("", mode), "kind": openapi.Enum("", "number", "enum", "text", "other"), "type?": openapi.String("The type of the last sample."),
-			"metadata?": openapi.Ref("PlotMetadata"), "completeUntil?": openapi.Timestamp("Samples that were received after this time are missing."),
+			"metadata?": openapi.Ref("PlotMetadata"), "completeUntil?": openapi.Until("Samples that were received after this time are missing."),
 			"lost?": openapi.Whole("Samples in damaged blocks."), "time": times,
 			"severity": openapi.List(openapi.Enum("", "NO_ALARM", "MINOR", "MAJOR", "INVALID")),
 		}
@@ -100,7 +100,7 @@ func schemas() members {
 			"leftOut?": openapi.Number("The seconds of the range, up to now, that no statistic counts: the samples of these times have expired, and the bins that " +
 				"summarize them exceed the range. These times are no part of covered. Without it, the statistics count all of the range."),
 			"alarm":          openapi.Map("The seconds with each severity. From bins they are upper bounds, because a bin counts with its highest severity.", openapi.Number("")),
-			"completeUntil?": openapi.Timestamp("Samples that were received after this time are missing."), "lost?": openapi.Whole("Samples in damaged blocks."),
+			"completeUntil?": openapi.Until("Samples that were received after this time are missing."), "lost?": openapi.Whole("Samples in damaged blocks."),
 			"gapsLeftOutFrom?": openapi.Timestamp("Times without updates count as known from this time on, because there are too many."),
 		}),
 		"Plot": openapi.Object(members{
@@ -116,7 +116,7 @@ func schemas() members {
 			"pv": text, "type?": openapi.String("The type of the last sample."), "metadata?": openapi.Ref("PlotMetadata"), "width": openapi.Number("The width of an interval in seconds."),
 			"elements": openapi.Whole("The length of the longest array."), "group": openapi.Whole("How many elements a cell has."), "cells": openapi.Whole("How many cells the longest array has."),
 			"thinned?": openapi.Schema{"type": "boolean", "description": "Intervals are left out, because their arrays take too long to read."}, "leftOutFrom?": openapi.Timestamp("No array from this time on was read, because the request took too long."),
-			"completeUntil?": openapi.Timestamp("Samples that were received after this time are missing."), "lost?": openapi.Whole("Samples in damaged blocks."),
+			"completeUntil?": openapi.Until("Samples that were received after this time are missing."), "lost?": openapi.Whole("Samples in damaged blocks."),
 			"time": times, "length": openapi.List(openapi.Whole("Elements of the array. A sample that is no array of numbers has none.")),
 			"severity": openapi.List(openapi.Enum("", "NO_ALARM", "MINOR", "MAJOR", "INVALID")),
 			"max":      openapi.List(numbers), "min?": openapi.List(numbers),

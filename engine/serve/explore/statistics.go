@@ -11,6 +11,7 @@ import (
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve/openapi"
+	"varve.dev/varve/engine/serve/stream"
 )
 
 const (
@@ -88,7 +89,7 @@ func (h *Handler) statisticsOf(ctx context.Context, pv string, from, to int64, e
 	out.PV, out.Source, out.Lost, out.GapsLeftOutFrom = pvname.Canonical(pv), source, s.lost, gaps.LeftOutFrom
 	out.LeftOut = float64(s.leftOut) / 1e9
 	if s.complete < to {
-		out.CompleteUntil = clock(s.complete)
+		out.CompleteUntil = stream.Until(s.complete)
 	}
 	return out, nil
 }

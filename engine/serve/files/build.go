@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/table"
 )
 
@@ -128,7 +129,7 @@ func (b *builder) append(d *table.Description, run *sample.Run) error {
 func (b *builder) begin() (err error) {
 	notes := []table.Note{{Key: "pv", Value: b.pv}, {Key: "from", Value: clock(b.day.from())}, {Key: "to", Value: clock(b.day.to())}}
 	if b.until < query.Latest {
-		notes = append(notes, table.Note{Key: "completeUntil", Value: clock(b.until)})
+		notes = append(notes, table.Note{Key: "completeUntil", Value: stream.Until(b.until)})
 	}
 	b.w, err = table.NewWriter(table.Parquet, b.body, &table.Schema{Columns: table.LongColumns(table.ValueType(b.types)), Notes: notes, Origin: b.h.Origin})
 	if err == nil {

@@ -18,7 +18,7 @@ func Section() openapi.Section {
 				"complete": {"type": "boolean", "description": "The day has ended, and no sample is missing. Late samples may still change the file."},
 			})),
 			"next?":          openapi.Timestamp("The value of from for more days."),
-			"completeUntil?": openapi.Timestamp("Samples that were received after this time may be missing."),
+			"completeUntil?": openapi.Until("Samples that were received after this time may be missing."),
 		}),
 	}}
 }

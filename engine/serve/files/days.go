@@ -97,7 +97,7 @@ func (h *Handler) list(ctx context.Context, s selection, lost *query.Losses) (*l
 	}
 	l := &listing{PV: s.pv, Days: []item{}}
 	if last.CompleteUntil < s.to {
-		l.CompleteUntil = clock(last.CompleteUntil)
+		l.CompleteUntil = stream.Until(last.CompleteUntil)
 	}
 	for at := s.from; ; {
 		first, err := h.Reader.FirstFrom(ctx, s.pv, at, lost)

@@ -101,7 +101,7 @@ func setHeaders(header http.Header, f *file) {
 	header.Set("Cache-Control", "no-cache")     // a late sample may change the file: ask again with its ETag
 	if f.until < query.Latest {
 		header.Set("Cache-Control", "no-store")
-		header.Set(stream.CompleteUntil, clock(f.until))
+		header.Set(stream.CompleteUntil, stream.Until(f.until))
 	}
 	if f.lost > 0 {
 		header.Set(stream.LostSamples, strconv.FormatUint(f.lost, 10))
@@ -116,7 +116,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &empty):
 		if empty.until < query.Latest {
 			w.Header().Set("Cache-Control", "no-store")
-			w.Header().Set(stream.CompleteUntil, clock(empty.until))
+			w.Header().Set(stream.CompleteUntil, stream.Until(empty.until))
 		}
 		answerError(w, http.StatusNotFound, empty)
 	case errors.Is(err, query.ErrUnknownPV):

@@ -13,6 +13,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/serve/openapi"
+	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/table"
 )
 
@@ -95,7 +96,7 @@ func (h *Handler) writeAligned(ctx context.Context, b *body, s *span, o align.Op
 	}
 	if t.CompleteUntil < min(o.To, foreseen) { // an engine has ceased to answer
 		b.SetCompleteUntil(t.CompleteUntil)
-		w.Note("completeUntil", clock(t.CompleteUntil))
+		w.Note("completeUntil", stream.Until(t.CompleteUntil))
 	}
 	return b.closeTable(w, t.Lost)
 }

@@ -78,7 +78,7 @@ func (b *body) begin(pv string, meta *sample.Metadata, found bool) {
 // completeUntil writes that samples which were received after a time are missing.
 func (b *body) completeUntil(until int64) {
 	b.SetCompleteUntil(until)
-	b.Buf = append(append(append(b.Buf, `,"completeUntil":"`...), clock(until)...), '"')
+	b.Buf = append(append(append(b.Buf, `,"completeUntil":"`...), stream.Until(until)...), '"')
 }
 
 // runs writes samples. It joins consecutive runs of one type.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"varve.dev/varve/engine/serve/openapi"
+	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/table"
 )
 
@@ -69,7 +70,7 @@ func (s *span) notes(b *body, until int64, more ...table.Note) []table.Note {
 	notes := append(more, table.Note{Key: "from", Value: clock(s.from)}, table.Note{Key: "to", Value: clock(s.to)})
 	if until < s.to {
 		b.SetCompleteUntil(until)
-		notes = append(notes, table.Note{Key: "completeUntil", Value: clock(until)})
+		notes = append(notes, table.Note{Key: "completeUntil", Value: stream.Until(until)})
 	}
 	return notes
 }

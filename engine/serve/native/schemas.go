@@ -17,7 +17,7 @@ func schemas() map[string]openapi.Schema {
 func sampleSchemas() map[string]openapi.Schema {
 	value := openapi.Any("A number, text, list or object. NaN and infinities are the texts NaN, Infinity and -Infinity. An enumeration is its number.")
 	severity := openapi.Enum("The alarm severity.", "NO_ALARM", "MINOR", "MAJOR", "INVALID")
-	until := openapi.Timestamp("Samples that were received after this time are missing.")
+	until := openapi.Until("Samples that were received after this time are missing.")
 	runs := openapi.List(openapi.Ref("Run"))
 	marks := openapi.List(openapi.Ref("Mark"))
 	seconds := openapi.Object(members{"true": openapi.Number(""), "false": openapi.Number(""), "unknown": openapi.Number("")})

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/table"
 )
 
@@ -46,7 +47,7 @@ func (h *Handler) writeSnapshotTable(ctx context.Context, b *body, format table.
 	}
 	notes := []table.Note{{Key: "at", Value: clock(at)}}
 	if until, lags := b.CompleteUntil(); lags {
-		notes = append(notes, table.Note{Key: "completeUntil", Value: clock(until)})
+		notes = append(notes, table.Note{Key: "completeUntil", Value: stream.Until(until)})
 	}
 	w, err := table.NewWriter(format, b, &table.Schema{Columns: snapshotColumns(table.ValueType(types)), Notes: notes, Origin: h.Origin})
 	if err != nil {

@@ -1,6 +1,10 @@
 package openapi
 
-import "strings"
+import (
+	"strings"
+
+	"varve.dev/varve/engine/serve/stream"
+)
 
 // Schema is a JSON schema.
 type Schema map[string]any
@@ -35,6 +39,13 @@ func Timestamp(description string) Schema {
 	s := String(description)
 	s["format"] = "date-time"
 	return s
+}
+
+// Until returns the schema of a time up to which an answer is complete: a text of stream.Until.
+func Until(description string) Schema {
+	u := Either(Timestamp(""), Enum("", stream.NotKnown))
+	u["description"] = description + " The text unknown means that this time is not known, and that the newest samples may be missing."
+	return u
 }
 
 // Enum returns the schema of a text that is one of several.

@@ -104,6 +104,14 @@ func (h *Handler) evaluate(w http.ResponseWriter, r *http.Request, q url.Values,
 	return nil
 }
 
+// completeUntil says until when points are complete, given a time in ns since 1970.
+func completeUntil(ns int64) string {
+	if text := stream.Until(ns); text != stream.NotKnown {
+		return "the points are complete until " + text
+	}
+	return "it is not known until when the points are complete, so there are none"
+}
+
 // writeAll writes the series of an expression.
 func (h *Handler) writeAll(ctx context.Context, a *answer, e *expression, g grid) error {
 	if e.isNumber {
@@ -139,7 +147,7 @@ func (h *Handler) writeAll(ctx context.Context, a *answer, e *expression, g grid
 		}
 		if s.until < last {
 			a.SetCompleteUntil(s.until)
-			a.warn(fmt.Sprintf("%s: the newest samples are missing; the points are complete until %s", pv, time.Unix(0, s.until).UTC().Format(time.RFC3339Nano)))
+			a.warn(fmt.Sprintf("%s: the newest samples are missing; %s", pv, completeUntil(s.until)))
 		}
 		if a.lost += s.lost; s.lost > 0 {
 			a.SetLost(a.lost)

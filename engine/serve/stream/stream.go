@@ -20,6 +20,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"varve.dev/varve/engine/query"
 )
 
 // LostSamples is the header that says how many samples the answer leaves out because the blocks that
@@ -33,6 +35,20 @@ const flushBytes = 64 << 10
 // CompleteUntil is the header that says up to which time an answer is complete. An answer without
 // it is complete. If the time becomes known after the first byte, the header is a trailer.
 const CompleteUntil = "Varve-Complete-Until"
+
+// NotKnown stands for a time up to which an answer is complete that is not known. The newest samples may be
+// missing, and nothing says how many.
+const NotKnown = "unknown"
+
+// Until returns the text of a time up to which an answer is complete, for clients. The time is in ns since
+// 1970. If it is query.Earliest, no time is known: an engine that did not answer has not claimed its shard
+// yet.
+func Until(ns int64) string {
+	if ns <= query.Earliest {
+		return NotKnown
+	}
+	return time.Unix(0, ns).UTC().Format(time.RFC3339Nano)
+}
 
 // errSending marks errors of the connection to the client.
 var errSending = errors.New("sending the answer")
@@ -65,7 +81,7 @@ func (a *Answer) SetCompleteUntil(until int64) {
 	if a.begun {
 		key = http.TrailerPrefix + key
 	}
-	a.w.Header().Set(key, time.Unix(0, until).UTC().Format(time.RFC3339Nano))
+	a.w.Header().Set(key, Until(until))
 }
 
 // CompleteUntil returns the time that SetCompleteUntil has set. It returns false if there is none.
