@@ -246,8 +246,8 @@ func (o *importOptions) process(cmd *cobra.Command, m *migration.Importer, src *
 		})
 		err = v.printVerified(cmd.OutOrStdout())
 		damaged += v.differing + uint64(v.ended)
-		if now := v.total.Damaged; now > p.total.Damaged { // what could be read before, and now cannot, was not compared
-			fmt.Fprintf(cmd.ErrOrStderr(), "%d problems more than in the import: what they are about is not verified\n", now-p.total.Damaged)
+		if now := v.total.Damaged; now > p.total.Damaged { // lines that can no longer be read were not compared
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d problems more than in the import: the lines, rows or PVs that they name are not verified\n", now-p.total.Damaged)
 			damaged += now - p.total.Damaged
 		}
 		p.failed = v.failed

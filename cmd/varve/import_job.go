@@ -44,7 +44,7 @@ everything else and then fails with exit code 1; its log names them.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.archiver, "archiver", "", "file with the Archiver, as kubectl get -o yaml prints it (required)")
-	f.StringVar(&o.image, "image", "", "image of the program, if the Archiver has no spec.image: the one of the engines")
+	f.StringVar(&o.image, "image", "", "image of the engines (default: spec.image of the Archiver)")
 	f.StringVar(&o.job.Name, "name", "", "name of the Job (default: the name of the Archiver with -import)")
 	f.StringVar(&o.job.Claim, "claim", "", "PersistentVolumeClaim with the files")
 	f.StringVar(&o.job.HostPath, "host-path", "", "directory with the files on a node")
