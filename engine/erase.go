@@ -32,11 +32,11 @@ type Deletion struct {
 var (
 	// ErrNotPast means that the range of a deletion has not ended.
 	ErrNotPast = errors.New("the range to delete has not ended yet")
-	// ErrNotFinalized means that the archive must be finalized first, because the previous release would show the
+	// ErrNotFinalized means that the archive must be finalized first, because the former release would show the
 	// deleted samples.
 	ErrNotFinalized = fmt.Errorf("samples can be deleted only in an archive of format level %d or higher; finalize it with varve store finalize", store.DeletedRanges)
 	// ErrTooManyRanges means that a PV has too many deleted ranges.
-	ErrTooManyRanges = fmt.Errorf("the PV already has %d deleted ranges", maxDeleted)
+	ErrTooManyRanges = fmt.Errorf("the PV already has %d deleted ranges, the maximum", maxDeleted)
 )
 
 // maxDeleted is the maximum number of entries of deleted ranges of a PV: all reads of the PV compare with them.
@@ -51,10 +51,10 @@ type Erased struct {
 	New int
 }
 
-// Erase deletes the samples of PVs in a range of time. When it returns, no reader sees these samples any longer,
-// and they do not come back: neither from memory, the journal or a spool, nor by an import. Their removal from
-// blocks goes on in the background and takes more than an hour. Erase may be repeated, and must be repeated after an
-// error and a restart, until all known PVs are Removed.
+// Erase deletes the samples of PVs in a range of time. When it returns, no reader sees these samples any longer, and they
+// do not come back: neither from memory, the journal or a spool, nor by an import. Their erasure from blocks goes on in
+// the background and takes more than an hour. The caller may repeat Erase, and must repeat it after an error and after a
+// restart, until all known PVs are Removed.
 //
 // The PVs may be captured. Samples of the range that arrive later are dropped as Expired.
 func (e *Engine) Erase(ctx context.Context, d Deletion) (out Erased, err error) {

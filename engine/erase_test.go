@@ -375,7 +375,7 @@ func eraseAtRandom(t *testing.T, seeds, steps int) {
 	}
 }
 
-// TestErasureNeedsAFinalizedArchive deletes samples in an archive of the previous release. That release would show them, so
+// TestErasureNeedsAFinalizedArchive deletes samples in an archive of the former release. That release would show them, so
 // the archive must be finalized first.
 func TestErasureNeedsAFinalizedArchive(t *testing.T) {
 	inEraOf(t, tiled, pebble.OpenMemoryOldest, func(t *testing.T, e *era) {

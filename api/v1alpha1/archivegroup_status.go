@@ -55,7 +55,7 @@ type ChannelCounts struct {
 	// by a planned pause, or because they have expired.
 	// +optional
 	Paused int32 `json:"paused"`
-	// disabled is the number of channels that are not captured now because the condition of enabledBy is not met.
+	// disabled is the number of channels that are not captured now, because the condition of enabledBy is not met.
 	// +optional
 	Disabled int32 `json:"disabled,omitempty"`
 	// expired is the number of channels whose own expiresAt has passed. Only ArchiveGroups count them.

@@ -82,8 +82,8 @@ type ArchiveGroupSpec struct {
 	// +optional
 	Sampling *Sampling `json:"sampling,omitempty"`
 
-	// enabledBy enables the capture by the value of another PV: samples are stored only while its value meets a
-	// condition. While the other PV has no value, because it is not connected, samples are stored. Default: always.
+	// enabledBy captures the PVs only while the value of another PV meets a condition. If that value is not known, for
+	// example because the other PV is not connected, the PVs are captured. Default: always.
 	// +optional
 	EnabledBy *EnabledBy `json:"enabledBy,omitempty"`
 
@@ -136,7 +136,8 @@ type ArchiveGroupSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Pauses []PlannedPause `json:"pauses,omitempty"`
 
-	// deletions delete stored samples of PVs in a range of time, for good. Remove an entry once it is done.
+	// deletions delete stored samples of PVs in a range of time, for good. Only varve standalone carries them out.
+	// Remove an entry when it is done.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

@@ -107,8 +107,8 @@ type ArchiverSpec struct {
 	Storage StorageSpec `json:"storage,omitzero"`
 
 	// paused stops changes of pods. While it is true, the schema Job does not run again, no retrieval pod or
-	// engine gets a new version or new settings, and a replacement of pods that has begun stops. Numbers of
-	// replicas, shards and groups still change, and pods that end are started again.
+	// engine gets a new version or new settings, and a replacement of pods that has begun stops. You can still
+	// change the numbers of replicas, the shards and the groups, and pods that end are started again.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 

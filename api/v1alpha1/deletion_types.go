@@ -8,7 +8,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="has(self.match) == has(self.count)",message="set count together with match: the number of PVs of the group that match"
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || self.from < self.to",fieldPath=".to",message="to must be after from"
 type SampleDeletion struct {
-	// pvs are names of PVs. Each must be in this group, or in no group any longer.
+	// pvs are names of PVs. Each must be in this group, or no longer in any group.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -36,7 +36,7 @@ type SampleDeletion struct {
 	// +optional
 	From *metav1.Time `json:"from,omitempty"`
 
-	// to is the first time whose samples stay. Nothing is deleted before this time has come.
+	// to is the first time whose samples stay. Nothing is deleted before this time.
 	// +required
 	To *metav1.Time `json:"to,omitempty"`
 

@@ -5,8 +5,8 @@ package v1alpha1
 // port then.
 type InternalTLSSpec struct {
 	// mode is Optional (the default) or Required. With Optional, the pods use certificates where they can, but
-	// also talk to pods without them, and count such connections. An upgrade begins with Optional. Set Required
-	// when no such connections are counted any more.
+	// also connect to pods without them, and count these connections. Begin with Optional if pods already run.
+	// Set Required when the count no longer increases.
 	// +optional
 	// +kubebuilder:default=Optional
 	Mode InternalTLSMode `json:"mode,omitempty"`

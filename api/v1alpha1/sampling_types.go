@@ -42,9 +42,9 @@ type Sampling struct {
 	// +kubebuilder:validation:Maximum=1000000
 	MaxRate *float64 `json:"maxRate,omitempty"`
 
-	// maxPeriod is the length of intervals, counted from 1970. If a PV has no sample in an interval, the engine reads
-	// its value from the IOC, and stores it with the beginning of the interval as its time, flagged as time of the
-	// engine. It is at least 1s. Default: none.
+	// maxPeriod is the length of intervals, which begin at multiples of it since 1970. If a PV has no sample in an
+	// interval, the engine reads its value from the IOC, and stores it with the beginning of the interval as its
+	// time. A flag says that this is not the IOC's time. It is at least 1s. Default: none.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+(ms|s|m|h|d|w|y)$') || self.matches('^0*([1-9][0-9]{3,}ms|[1-9][0-9]*(s|m|h|d|w|y))$')",message="maxPeriod must be at least 1s"
 	MaxPeriod *Duration `json:"maxPeriod,omitempty"`

@@ -1,6 +1,5 @@
-// Package identity authenticates the processes of an archive to each other on /internal, with certificates
-// (mTLS). A process proves who it is by a URI in its certificate, not by a host name, because pods have
-// changing addresses:
+// Package identity authenticates the processes of an archive on /internal, by certificates (mTLS). A process proves
+// its identity by a URI in its certificate, not by a host name, because the addresses of pods change:
 //
 //	engine      spiffe://varve/NAMESPACE/ARCHIVER/engine      accepts retrieval and operator
 //	retrieval   spiffe://varve/NAMESPACE/ARCHIVER/retrieval   accepts engine
@@ -10,10 +9,11 @@
 //	ca.crt ────────────┼─▶ Files ─▶ Party ──┤
 //	authorities.crt ───┘                    └─▶ Dialer ────▶ its clients
 //
-// A Party reads its files again at each handshake, so certificates and authorities change without a
-// restart, and connections that exist stay open. While the files cannot be used, the last valid ones stay in
-// use. All authorities in the files are trusted, so that an old one and a new one overlap.
+// A Party reads its files again at each handshake, so certificates and authorities can change without a restart, and
+// open connections stay open. While the files cannot be used, their last valid content stays in use. A Party trusts
+// all authorities in the files, so an old and a new one can overlap.
 //
-// A Listener or Dialer that is optional refuses nothing: it also speaks to processes without certificates, and
-// counts what it would refuse. This is for upgrades; it protects against listeners on the network only.
+// An optional Listener or Dialer refuses no connection: it also connects to processes without certificates, and counts
+// the connections that it would refuse otherwise. This is for upgrades. It only protects against people who listen on
+// the network.
 package identity

@@ -22,9 +22,9 @@ const (
 )
 
 const (
-	// maxAuthorities is the number of authorities that a process trusts at most.
+	// maxAuthorities is the maximum number of authorities that a process trusts.
 	maxAuthorities = 16
-	// maxFile is the size of a file in bytes.
+	// maxFile is the maximum size of a file in bytes.
 	maxFile = 1 << 20
 )
 
@@ -90,8 +90,8 @@ func (f Files) addAuthorities(to *x509.CertPool) error {
 	return nil
 }
 
-// parseAuthorities returns the certificates in a file of authorities. Each must be valid, because an
-// authority that is silently missing would look like a wrong certificate later.
+// parseAuthorities returns the certificates in a file of authorities. It refuses the file if one of them cannot be
+// parsed: without this authority, good certificates would look wrong later.
 func parseAuthorities(text []byte) (all []*x509.Certificate, err error) {
 	for {
 		var b *pem.Block
@@ -106,7 +106,7 @@ func parseAuthorities(text []byte) (all []*x509.Certificate, err error) {
 			return nil, fmt.Errorf("certificate %d: %w", len(all)+1, err)
 		}
 		if !c.IsCA {
-			return nil, fmt.Errorf("certificate %d, %s, is not one of an authority", len(all)+1, describe(c))
+			return nil, fmt.Errorf("certificate %d, %s, is not the certificate of an authority", len(all)+1, describe(c))
 		}
 		all = append(all, c)
 	}

@@ -403,7 +403,7 @@ func TestUnusableFiles(t *testing.T) {
 		"an empty authority":    {func(dir string) { write(dir, authorityFile, nil) }, "contains no certificate"},
 		"a truncated authority": {func(dir string) { write(dir, authorityFile, ours.PEM()[:100]) }, "contains no certificate"},
 		"a key as authority":    {func(dir string) { write(dir, authorityFile, key) }, `is a "PRIVATE KEY"`},
-		"a leaf as authority":   {func(dir string) { write(dir, authorityFile, leaf) }, "is not one of an authority"},
+		"a leaf as authority":   {func(dir string) { write(dir, authorityFile, leaf) }, "is not the certificate of an authority"},
 		"the key of another":    {func(dir string) { write(dir, keyFile, otherKey) }, "private key does not match"},
 		"another process": {func(dir string) { writeFiles(t, dir, otherCert, otherKey, ours) },
 			`the certificate is for "spiffe://varve/lab/main/retrieval", but this process is "spiffe://varve/lab/main/engine"`},

@@ -28,7 +28,7 @@ func (p *Party) serverConfig(optional bool, clients []Name) (*tls.Config, error)
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true, Certificates: []tls.Certificate{m.own},
-		// verify refuses clients without a certificate, and says so.
+		// verify refuses clients without a certificate, and logs the reason.
 		ClientAuth: tls.RequestClientCert,
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			return p.verify(cs, m, server, clients, optional)
@@ -133,8 +133,8 @@ func (c *returned) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Renew makes clients connect again after their certificate has ended, with their new one. Otherwise a
-// connection would make a certificate valid for ever.
+// Renew closes the connection of a client whose certificate has expired, so that the client connects again with its
+// new one. Otherwise an open connection would extend the validity of a certificate for ever.
 func (p *Party) Renew(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && expired(r.TLS.PeerCertificates[0], p.cfg.Now()) {

@@ -50,7 +50,7 @@ func New(cfg Config) *Party {
 	}, []string{"side", "reason"})}
 	end := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "varve", Subsystem: "internal_tls", Name: "certificate_end_timestamp_seconds",
-		Help: "When the certificate of this process for /internal ends; 0 while there is none.",
+		Help: "When the certificate of this process for /internal expires; 0 while there is none.",
 	}, p.end)
 	if cfg.Registerer != nil {
 		cfg.Registerer.MustRegister(p.failures, end)
@@ -58,7 +58,7 @@ func New(cfg Config) *Party {
 	return p
 }
 
-// end returns when the own certificate ends.
+// end returns when the own certificate expires.
 func (p *Party) end() float64 {
 	m, err := p.load()
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Party) verify(cs tls.ConnectionState, m *material, side string, wanted 
 	return r
 }
 
-// note counts and logs why a peer is refused, or would be refused if TLS was required.
+// note counts and logs why a peer is refused, or would be refused if TLS were required.
 func (p *Party) note(side string, r *refusal, optional bool) {
 	p.failures.WithLabelValues(side, r.reason).Inc()
 	switch {
@@ -111,6 +111,6 @@ func (p *Party) note(side string, r *refusal, optional bool) {
 		// Pods of the previous version connect like this until they are replaced.
 		p.cfg.Log.Debug("a connection for /internal does not use TLS", "side", side)
 	default:
-		p.cfg.Log.Warn("a connection for /internal would be refused if TLS was required", "side", side, "reason", r.reason, "err", r.err)
+		p.cfg.Log.Warn("a connection for /internal would be refused if TLS were required", "side", side, "reason", r.reason, "err", r.err)
 	}
 }

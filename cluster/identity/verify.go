@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// clockTolerance is how far the clocks of two processes may differ: a certificate counts as valid this
-// long before it begins, and this long after it ends.
+// clockTolerance is how far the clocks of two processes may differ. A certificate counts as valid from this long
+// before its beginning until this long after its end.
 const clockTolerance = 5 * time.Minute
 
 // Reasons why a peer is refused, as labels of metrics.
@@ -78,7 +78,7 @@ func verifyAround(leaf *x509.Certificate, o x509.VerifyOptions, now time.Time) (
 	return err
 }
 
-// expired reports whether the certificate of a peer has ended.
+// expired reports whether the certificate of a peer has expired.
 func expired(leaf *x509.Certificate, now time.Time) bool {
 	return now.After(leaf.NotAfter.Add(clockTolerance))
 }

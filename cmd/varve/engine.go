@@ -54,7 +54,7 @@ The usual environment variables configure Channel Access and pvAccess:
 POD_UID, if set, makes the pod the owner of the engine's Lease.
 
 With --internal-tls-dir, only the retrieval pods and the operator of this archive may use the
-paths below /internal. They prove it by certificates.
+paths below /internal. They prove their identity by certificates.
 
 On SIGTERM the engine hands its shards over to other engines before it exits.`,
 		Example: `  # As in a pod:

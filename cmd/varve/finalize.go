@@ -20,14 +20,14 @@ func newStoreFinalize() *cobra.Command {
 	var o finalizeOptions
 	cmd := &cobra.Command{
 		Use:   "finalize",
-		Short: "Complete an upgrade, so that it can no longer be taken back",
+		Short: "Complete an upgrade; you cannot go back to the former release afterwards",
 		Long: `Raises the format level of an archive to the latest level that this program knows.
-Until then, a new release stores only what the release before it can read, so you can go
+Until then, a new release stores only data that the former release can read, so you can go
 back. Afterwards, programs that do not know the level refuse to start with this archive.
 
-Finalize once every program that uses the archive is of the new release, and works. Stop
-the archiver before you finalize an archive in a directory. An archive in Cassandra stays
-in use; run varve schema of the new release first.
+Finalize when every program that uses the archive is of the new release, and works. Stop
+the archiver before you finalize an archive in a directory. An archive in Cassandra can
+stay in use; run varve schema of the new release first.
 
 --dry-run prints the format level and changes nothing.`,
 		Example: `  varve store finalize --data /var/lib/varve --dry-run

@@ -63,31 +63,32 @@ which may be running. KIND and SOURCE are
                         status (or alarm for both), and type. A file without the column pv has
                         the name of its PV, with %3A for a colon.
   channel-archiver FILE|DIR
-                        what ArchiveExport of the Channel Archiver writes for one channel.
+                        the text that ArchiveExport of the Channel Archiver writes, with the
+                        samples of one channel in each file.
 
-If the archive is in a directory (--data), stop Varve first. The import then refuses a
-PV that already has rollups in the archive, so import a PV before Varve captures it.
+If the archive is in a directory (--data), stop Varve first. The import refuses a PV that
+already has rollups in the archive, so import a PV before Varve captures it.
 
-If the archive is in Cassandra (--cassandra), its engines must be running: they seal what
-the import writes to their journal, and may capture the same PVs meanwhile. The tables
-must exist. The import waits while the engines have much to seal, and reads at most
-100,000 samples per second, unless --rate is set. A Job in the cluster can do this:
-see varve import job.
+If the archive is in Cassandra (--cassandra), its engines must be running. They seal the
+samples that the import writes to the journal, and may capture the same PVs meanwhile. The
+tables must exist. The import waits while the engines have much to seal, and reads at most
+100,000 samples per second, unless --rate is set. A Job in the cluster can do this: see
+varve import job.
 
 Every sample that was read is stored, was in the archive before, is older than the
-retention of its PV, is from before the archive's deletion cutoff, or is outside of
---since and --until. What cannot be read is named by file and offset or line, by table and
-time, or by PV and range, and counted as damaged. So is the last line of a file that is being written; import
-the file again later.
+retention of its PV, is in a deleted range, is from before the archive's deletion cutoff,
+or is outside of --since and --until. The import names the lines, rows and ranges that it
+cannot read, and counts them as damaged. It also counts the last line of a file that is being
+written: import the file again later.
 
-An import can be interrupted at any moment, and repeated: it stores only what the
-archive lacks. Ctrl-C ends it after the current batches: what it counts as stored is
-durable. With --dry-run it stores nothing, and says what it would store. With --verify it
-reads the source again, and compares each sample with what the archive returns; the report
-has counts and hashes by month.
+You can interrupt an import at any moment and repeat it: it stores only the samples that the
+archive lacks. Ctrl-C ends it after the current batches. Samples that it counts as stored
+are durable. With --dry-run it stores nothing, and says which samples it would store. With
+--verify it reads the source again, and compares each sample with the sample that the
+archive returns; the report has counts and hashes by month.
 
-Exit codes: 0 all is imported, 1 a part could not be read or stored, or differs, 2 the
-import failed or was interrupted.`,
+Exit codes: 0 everything is imported, 1 a part could not be read or stored, or differs, 2
+the import failed or was interrupted.`,
 		Example: `  varve import data --from appliance-files /arch --data /var/lib/varve --dry-run
   varve import data --from appliance-files /arch --data /var/lib/varve --verify --report report.json
   varve import data --from appliance-files /arch/lts --data /var/lib/varve --pv 'SR01:*' --since 2024-01-01
@@ -245,8 +246,8 @@ func (o *importOptions) process(cmd *cobra.Command, m *migration.Importer, src *
 		})
 		err = v.printVerified(cmd.OutOrStdout())
 		damaged += v.differing + uint64(v.ended)
-		if now := v.total.Damaged; now > p.total.Damaged { // what could be read before, and now cannot, was not compared
-			fmt.Fprintf(cmd.ErrOrStderr(), "%d problems more than in the import: what they are about is not verified\n", now-p.total.Damaged)
+		if now := v.total.Damaged; now > p.total.Damaged { // lines that can no longer be read were not compared
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d problems more than in the import: the lines, rows or PVs that they name are not verified\n", now-p.total.Damaged)
 			damaged += now - p.total.Damaged
 		}
 		p.failed = v.failed

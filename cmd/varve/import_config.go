@@ -75,7 +75,7 @@ import failed.`,
 	f.StringVar(&o.archiver, "archiver", "main", "name of the Archiver that captures the groups")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the objects (default: that of the command that applies them)")
 	f.StringVar(&o.prefix, "prefix", "", "separate groups by this part of the names: a regular expression, or its first group in parentheses")
-	f.StringVar(&o.aliases, "aliases", "", "file with the aliases of the Appliance, the answer of getAllAliases; from an address, they are read by themselves")
+	f.StringVar(&o.aliases, "aliases", "", "file with the answer of getAllAliases of the Appliance (default: given an address, the command calls getAllAliases)")
 	f.BoolVar(&o.check, "check", false, "write nothing, and print which files would change")
 	_ = cmd.MarkFlagRequired("from")
 	return cmd

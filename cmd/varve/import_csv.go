@@ -29,7 +29,7 @@ const (
 
 func (o *csvOptions) addFlags(f *pflag.FlagSet) {
 	f.StringToStringVar(&o.columns, "csv-columns", nil, "csv: names of columns in the files, such as time=t,value=v; or their numbers, such as time=1,value=2, if the files have no header")
-	f.StringSliceVar(&o.ignore, "csv-ignore", nil, "csv: names of columns in the files that are not read")
+	f.StringSliceVar(&o.ignore, "csv-ignore", nil, "csv: names of columns in the files to ignore")
 	f.StringVar(&o.separator, "csv-separator", csvSeparator, "csv: the character between cells, or tab")
 	f.StringVar(&o.time, "csv-time", csvTime, "csv: form of the times: rfc3339; seconds, milliseconds, microseconds or nanoseconds since 1970; or calendar, such as 03/23/2004 10:47:44.853")
 	f.StringVar(&o.kind, "csv-type", csvType, "csv, channel-archiver: type of the values, such as int32, enum, string or float64[], unless there is a column type")

@@ -31,9 +31,9 @@ whose archive is in Cassandra. The Job has the image, the storage flags and the 
 of the Archiver. It mounts the files of an Archiver Appliance read-only. FLAGs are further
 flags of varve import data, such as --verify and --rate.
 
-Kubernetes starts the import again if it fails, for example because Cassandra is away for long,
-and it continues where it was. If a part of the files cannot be read, the Job fails with exit
-code 1 once everything else is imported: its log names them.`,
+If the import fails, for example because Cassandra is away for long, Kubernetes starts it
+again, and it continues where it was. If some files or lines cannot be read, the Job imports
+everything else and then fails with exit code 1; its log names them.`,
 		Example: `  kubectl get archiver main -n epics -o yaml > archiver.yaml
   varve import job --archiver archiver.yaml --claim appliance-files -- --verify | kubectl apply -f -
   varve import job --archiver archiver.yaml --host-path /arch --node archive01 --user 1000 -- --pv 'SR01:*' > import.yaml`,
@@ -44,7 +44,7 @@ code 1 once everything else is imported: its log names them.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.archiver, "archiver", "", "file with the Archiver, as kubectl get -o yaml prints it (required)")
-	f.StringVar(&o.image, "image", "", "image of the program, if the Archiver has no spec.image: the one of the engines")
+	f.StringVar(&o.image, "image", "", "image of the engines (default: spec.image of the Archiver)")
 	f.StringVar(&o.job.Name, "name", "", "name of the Job (default: the name of the Archiver with -import)")
 	f.StringVar(&o.job.Claim, "claim", "", "PersistentVolumeClaim with the files")
 	f.StringVar(&o.job.HostPath, "host-path", "", "directory with the files on a node")

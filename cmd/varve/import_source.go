@@ -34,7 +34,7 @@ type rdbOptions struct {
 
 func (o *rdbOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.passwordFile, "password-file", "", "rdb: file with the password of the database")
-	f.StringVar(&o.zone, "zone", "", "rdb, csv, channel-archiver: time zone of the archiver, such as Europe/Berlin, if the times are local times without a zone")
+	f.StringVar(&o.zone, "zone", "", "rdb, csv, channel-archiver: time zone of the archiver, such as Europe/Berlin, if the times in the source are local")
 	f.BoolVar(&o.rounded, "rounded-seconds", false, "rdb: the seconds in smpl_time were rounded, not cut off, as by MySQL before Phoebus cut them off (2022)")
 }
 

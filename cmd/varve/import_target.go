@@ -16,7 +16,8 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// engineRate is the default of --rate into an archive with engines, in samples per second, so that they are not late.
+// engineRate is the default of --rate into an archive with engines, in samples per second. It leaves the engines time to
+// capture.
 const engineRate = 100_000
 
 // pace returns the maximum number of samples read per second, or 0 if there is no limit.
@@ -57,7 +58,7 @@ func (o *importOptions) openCassandra(ctx context.Context, log *slog.Logger) (st
 	case err == nil:
 		return st, nil
 	case errors.Is(err, schema.ErrNoSchema):
-		err = fmt.Errorf("%w (check --cassandra-keyspace %s; the import creates no tables: varve schema does)", err, o.storage.keyspace)
+		err = fmt.Errorf("%w (check --cassandra-keyspace %s; only varve schema creates tables)", err, o.storage.keyspace)
 	case errors.Is(err, store.ErrFormat), errors.Is(err, schema.ErrOld), errors.Is(err, schema.ErrNotExpanded):
 		err = fmt.Errorf("%w (import with the version of the program that the engines have)", err)
 	default:

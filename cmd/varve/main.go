@@ -54,9 +54,10 @@ func newRoot() *cobra.Command {
   varve plan             print what new groups would change
   varve retention plan   predict the effect of a new retention
   varve store check      find damaged or inconsistent data
-  varve store finalize   complete an upgrade, so that it can no longer be taken back
+  varve store finalize   complete an upgrade; you cannot go back afterwards
   varve import config    make ArchiveGroups from the configuration of another archiver
   varve import data      import the samples of another archiver
+  varve import job       print the manifest of a Job that imports files in a cluster
   varve compare          compare the samples with those of another archive
   varve login            check a token for an archive, and store it
   varve token create     make a token for a reader

@@ -30,10 +30,11 @@ func newSchema() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Create or check the tables of an archive in Cassandra",
-		Long: `Creates the missing parts of an archive's keyspace and tables in Cassandra, and waits
-until all reachable nodes agree on the schema. By default it does not change existing
-tables. It is safe to repeat, also by several processes at the same time. It retries
-while Cassandra is unreachable. varve standalone does the same when it starts.
+		Long: `Creates the keyspace, tables and columns of an archive in Cassandra that do not exist, and
+waits until all reachable nodes agree on the schema. It removes and renames nothing, so the
+former release can still use the archive. It is safe to repeat, also by several processes
+at the same time. It retries while Cassandra is unreachable. varve standalone does the same
+when it starts.
 
 Each retention tier has its own tables. Requested retention times are rounded up to a
 tier. A new archive has all tiers, unless --tiers names some; you can add others later.

@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// conditions holds the watched PVs of a manager. A goroutine opens and closes the gates, because a sink must
-// not wait until all channels of a gate know.
+// conditions holds the watched PVs of a manager. A goroutine opens and closes the gates, because a sink must not wait
+// until all channels of a gate are notified.
 type conditions struct {
 	m *Manager
 
@@ -34,7 +34,7 @@ func newConditions(m *Manager) *conditions {
 	return c
 }
 
-// wake makes the goroutine look at the gates.
+// wake makes the goroutine check the gates.
 func (c *conditions) wake() {
 	select {
 	case c.changed <- struct{}{}:
@@ -65,7 +65,7 @@ func (c *conditions) run() {
 	}
 }
 
-// pass opens and closes gates, and tells their channels. It returns how long the next gate waits, or 0.
+// pass opens and closes gates, and notifies their channels. It returns how long the next gate waits, or 0.
 func (c *conditions) pass() (next time.Duration) {
 	now := c.m.instant().Monotonic
 	c.mu.Lock()
@@ -102,7 +102,7 @@ func (c *conditions) explain(g *gate) string {
 	return g.state()
 }
 
-// join returns the gate of a channel, and subscribes to its PV if nobody does yet. The caller holds
+// join returns the gate of a channel, and subscribes to its PV if no other channel has done so. The caller holds
 // Manager.apply, and no lock of a channel. It returns nil if the settings have no valid condition.
 func (c *conditions) join(ch *channel, set *Settings) *gate {
 	name, when, _ := strings.Cut(set.EnabledBy, " ")

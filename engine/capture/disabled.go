@@ -7,8 +7,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// enabling is what a channel knows of the condition on another PV that enables it. The channel's lock guards
-// it. While the channel is disabled, it stays subscribed, and remembers the latest value:
+// enabling is the state of the condition on another PV that enables a channel. The channel's lock guards it. While the
+// channel is disabled, it stays subscribed, and remembers the latest value:
 //
 //	samples ─▶ latest value ── the next one replaces it ─▶ dropped as ConditionUnmet
 //	                │ enabled
@@ -67,7 +67,7 @@ func (c *channel) heldDiffersLocked(s *sample.Sample) bool {
 	return c.enabling.has && (!h.Tag.SameAlarm(s.Tag) || h.Word != s.Word || !bytes.Equal(h.Bytes, s.Bytes))
 }
 
-// applyGate disables or enables the channel, as its gate says.
+// applyGate disables the channel if its gate is closed, and enables it otherwise.
 func (c *channel) applyGate(g *gate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -49,7 +49,7 @@ func TestAConditionDisablesAChannel(t *testing.T) {
 		a.Sample(r.float(1))
 		testclock.Advance(time.Second)
 		r.wantMarks(t, "enabled", "A connected")
-		if st := r.status(t, "A"); st.State != Connected || !strings.Contains(st.EnabledBy, "it is not known whether E != 0 is met: E has no value; captured meanwhile") {
+		if st := r.status(t, "A"); st.State != Connected || !strings.Contains(st.EnabledBy, "it is not known whether E != 0 is met: E has no value; the PV is captured meanwhile") {
 			t.Errorf("before the first value: %v %q", st.State, st.EnabledBy)
 		}
 

@@ -30,9 +30,9 @@ type repeats struct {
 }
 
 const (
-	// repeatTick is how often channels without a recent sample are looked for.
+	// repeatTick is the interval between two searches for channels without a recent sample.
 	repeatTick = 250 * time.Millisecond
-	// repeatAgain is the time after which a read that was not answered is repeated.
+	// repeatAgain is the time after which the engine repeats a read that has got no answer.
 	repeatAgain = 10 * time.Second
 	// renewEvery is how often, at most, a value that differs from the latest update renews a subscription. A record
 	// with its own deadband has such values all the time.
@@ -60,7 +60,7 @@ func (m *Manager) repeating() (repeated []*channel) {
 }
 
 // repeatValues reads the values of channels that have no sample in the present interval. Each pass begins behind the last
-// channel that was read, so that all get their turn if there are more than may be read.
+// channel that was read, so that all channels are read if there are more of them than one pass may read.
 func (m *Manager) repeatValues() {
 	m.mu.RLock()
 	all := m.repeated

@@ -80,8 +80,8 @@ type Settings struct {
 	// interval passes the deadbands. 0 means that there are no intervals.
 	Unchanged bool
 	Heartbeat time.Duration
-	// MaxPeriod is the length of intervals, counted from 1970. If an interval has no sample, the engine reads the value, and
-	// stores it with the beginning of the interval as its time. 0 means that it does not.
+	// MaxPeriod is the length of intervals, which begin at multiples of it since 1970. If an interval has no sample, the
+	// engine reads the value, and stores it with the beginning of the interval as its time. It does not if MaxPeriod is 0.
 	MaxPeriod time.Duration
 	// MaxRate is the maximum number of samples per second of the samples' own time; 0 means no
 	// limit.

@@ -126,7 +126,7 @@ func (g *gate) state() string {
 	case g.closed:
 		return fmt.Sprintf("%s has not been met since %s: %s", test, time.Unix(0, g.since.Now).UTC().Format(time.RFC3339), text)
 	case g.result == condition.Unknown:
-		return fmt.Sprintf("it is not known whether %s is met: %s; captured meanwhile", test, text)
+		return fmt.Sprintf("it is not known whether %s is met: %s; the PV is captured meanwhile", test, text)
 	case g.result == condition.False:
 		return fmt.Sprintf("%s was met less than %v ago: %s", test, keepOpen, text)
 	}

@@ -14,6 +14,6 @@
 // sample that the archive has is not stored again. Memory holds the names of the PVs and the files, a
 // batch for each PV that is being imported, and a row of the journal for each shard.
 //
-// Without Options.Engines, the archive must have no other writer meanwhile: see seal.Importer. With it,
-// the engines seal what the importer writes to the journal: see docs/design/import.md.
+// Without Options.Engines, the archive must have no other writer meanwhile: see seal.Importer. With it, the importer
+// writes to the journal, and the engines seal its rows: see docs/design/import.md.
 package migration

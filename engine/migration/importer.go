@@ -29,7 +29,7 @@ type Options struct {
 	Store store.Store
 	// Shards is the number of shards of the archive.
 	Shards int
-	// Engines means that engines work in the archive, and seal what the importer stores. Otherwise no other process may
+	// Engines means that engines work in the archive, and seal the rows of the importer. Otherwise no other process may
 	// write to the store.
 	Engines bool
 	// Final reports whether an error of the store will not go away if the importer tries again, such as a missing

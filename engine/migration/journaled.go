@@ -36,7 +36,7 @@ const (
 	lookEvery = 2 * time.Second
 	// publishAfter is the age at which a segment is published although it is not full, because its rows may expire.
 	publishAfter = 5 * time.Minute
-	// patience is how long an operation of the store is tried.
+	// patience is how long the importer repeats an operation of the store that fails.
 	patience = 2 * time.Minute
 	// leaderWait is how long the importer waits for a sign of life of the leader of a shard before it begins, and
 	// leaderPatience is how long it waits later. A leader renews its claim every 5 s.
@@ -54,7 +54,7 @@ var (
 )
 
 // journaled stores samples in an archive in which engines work: it writes rows of the journal under writers of its own,
-// and the engines seal them. docs/design/import.md says why nothing is lost.
+// and the engines seal them. docs/design/import.md explains why no sample is lost.
 //
 //	run ─▶ row ─▶ segment: rows of a shard and a writer ── closed claim ─▶ published ── an engine seals ─▶ the PVs' reports
 type journaled struct {
@@ -166,7 +166,7 @@ func (j *journaled) notify() {
 // retry calls f until it succeeds, or patience has ended. Then the import ends.
 func (j *journaled) retry(doing string, f func(ctx context.Context) error) error {
 	err := retryFor(j.ctx, patience, j.final, func(err error) {
-		j.log.Warn("the archive does not answer as it should; the import tries again", "doing", doing, "err", err)
+		j.log.Warn("an operation of the archive failed; the import tries it again", "doing", doing, "err", err)
 	}, f)
 	switch {
 	case err == nil:

@@ -169,7 +169,7 @@ type outcome struct {
 
 // limits say which samples of a PV the engines may have left out.
 type limits struct {
-	kept    int64 // samples before it may have been too old, in ns since 1970
+	kept    int64 // samples before this time may have been too old, in ns since 1970
 	deleted store.Mask
 }
 
@@ -266,7 +266,7 @@ func (j *journaled) missing(g *segment, pvs map[*account]limits) (times map[*acc
 				}
 				rest, err := absent(ctx, r, a.pv, of.Run)
 				if bad := (*scan.Damaged)(nil); errors.As(err, &bad) {
-					damaged[a] = fmt.Errorf("what the archive stored of a segment is unknown: %w", err)
+					damaged[a] = fmt.Errorf("it is unknown which samples of a segment the archive has stored: %w", err)
 					delete(times, a)
 					continue
 				}

@@ -29,8 +29,8 @@ type queue struct {
 	size int // of runs
 }
 
-// segment is the rows of a writer in a shard. No reader and no sealer finds them before they are published: then they
-// have a claim that is closed. Until then, the segment is written by the holder of the queue's mutex.
+// segment is the rows of one writer in a shard. No reader and no sealer finds them before the importer publishes them by a
+// closed claim. Until then, the holder of the queue's mutex writes the segment.
 type segment struct {
 	shard  int
 	writer store.WriterID
@@ -41,7 +41,7 @@ type segment struct {
 	rows   errgroup.Group
 }
 
-// extent is what a segment has of a PV.
+// extent counts the samples of a PV in a segment, and has their bounds.
 type extent struct {
 	samples     int
 	first, last int64 // ns since 1970
@@ -80,7 +80,7 @@ func (q *queue) add(a *account, run *sample.Run) error {
 	return nil
 }
 
-// publish publishes what was added, if it has samples of a PV. A nil account stands for all PVs.
+// publish publishes the segment if it has samples of a PV. A nil account stands for all PVs.
 func (q *queue) publish(a *account) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,7 +19,7 @@ type Store interface {
 }
 
 const (
-	// fresh is how long a view counts as present.
+	// fresh is how long a view is used before the register is read again.
 	fresh = 5 * time.Second
 	// overlap is how far before the latest fact the register is read again, because writes of several engines may overlap.
 	overlap = int64(time.Minute)
@@ -80,7 +80,7 @@ func (b *Book) View(ctx context.Context) (*View, error) {
 	}
 	v, err := b.read(ctx)
 	if err != nil && h != nil {
-		b.log.Warn("reading the names of PVs failed; those that were read before are used", "err", err)
+		b.log.Warn("reading the names of PVs failed; the names that were read before stay in use", "err", err)
 		b.view.Store(&held{h.View, time.Now()})
 		return h.View, nil
 	}

@@ -75,7 +75,7 @@ func (b *binning) findSeamNamed(ctx context.Context, n *named, list []string, lo
 	if failed != nil && !errors.Is(failed, ErrUnknownPV) {
 		return failed
 	}
-	// Before the seam, the bins are computed from samples, as those of the other archive are.
+	// Before the seam, the bins are computed from samples, as those of the older archive are.
 	b.joined = n.joined(list, lost)
 	if b.seam, err = n.seam(ctx, list[0]); err != nil {
 		return err

@@ -244,7 +244,7 @@ func (n *named) metadata(ctx context.Context, list []string, at int64, err error
 	if found || err != nil {
 		return m.Metadata, found, err
 	}
-	return n.base.Metadata(ctx, list[0], at) // another archive may have some
+	return n.base.Metadata(ctx, list[0], at) // the older archive may have some
 }
 
 // expiredUntil returns the time before which raw samples of a list of names have expired: see Reader.ExpiredUntil.
@@ -264,7 +264,7 @@ func (n *named) expiredUntil(ctx context.Context, list []string, err error) (int
 	return max(own, min(older, seam)), err
 }
 
-// throughSeam returns the latest seam to the other archive.
+// throughSeam returns the latest seam to the older archive.
 func (n *named) throughSeam(ctx context.Context, list []string, err error) (int64, error) {
 	latest := int64(Earliest)
 	for _, name := range list {

@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// outsideKept yields the samples of the other archive, as Through.Samples does, without those that users have deleted
-// in this archive: the other archive does not bring them back. If the last sample before from is deleted, an
+// outsideKept yields the samples of the older archive, as Through.Samples does, without those that users have deleted
+// in this archive: the older archive does not bring them back. If the last sample before from is deleted, an
 // earlier one takes its place. A sample at from may come without one before it, so if it is deleted, the same applies.
 func (r *Reader) outsideKept(ctx context.Context, pv string, from, to int64, deleted store.Mask) iter.Seq2[*sample.Run, error] {
 	name := r.outsideName(ctx, pv)
@@ -41,7 +41,7 @@ func (r *Reader) outsideKept(ctx context.Context, pv string, from, to int64, del
 	}
 }
 
-// outsideBefore returns the last sample of the other archive before the deleted ranges that hide the sample of a time.
+// outsideBefore returns the last sample of the older archive before the deleted ranges that hide the sample of a time.
 // It returns nil if there is none.
 func (r *Reader) outsideBefore(ctx context.Context, name string, at int64, deleted store.Mask) (last *sample.Run, err error) {
 	for deleted.Hides(at) {

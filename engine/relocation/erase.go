@@ -201,8 +201,8 @@ func (s *Shard) decodeForErasure(e *erasure, blk *store.Block) (*sample.Run, err
 	return r, err
 }
 
-// copyKept writes the samples of a bucket that are not deleted to new blocks. If a copy of a deleted sample is
-// carried forward into the bucket, the last sample before it takes its place.
+// copyKept writes the samples of a bucket that are not deleted to new blocks. If a deleted sample was carried forward into
+// the bucket, it carries the last sample before it forward instead.
 func (s *Shard) copyKept(ctx context.Context, e *erasure, at *copiedBucket, lacks bool) (cost int, err error) {
 	put := func(b store.Block) error {
 		at.copies[b.BlockKey] = true
@@ -255,7 +255,8 @@ func (s *Shard) erasedKey(pv string, b store.Bucket, start int64) store.BlockKey
 
 // dropErased drops the blocks that were copied an hour ago. A reader that began before the copies existed has ended
 // since then. Blocks that were written after the copies stay. If another sealer has written to the bucket in the
-// meantime, nothing is dropped, because its clock may be behind: the next pass copies again. The same if a copy is missing.
+// meantime, or if a copy is missing, nothing is dropped, and the next pass copies again: the other sealer's clock may be
+// behind.
 func (s *Shard) dropErased(ctx context.Context, e *erasure) (cost int, err error) {
 	claims, err := s.cfg.Store.Claims(ctx, s.cfg.Shard)
 	if err != nil {

@@ -97,7 +97,7 @@ const (
 	// continues, or the reason why the channel is not connected then.
 	Disabled
 	// SamplesDeleted means that a user has deleted the samples from Time to End. Text is the group, the reason, and
-	// when that happened.
+	// the time of the deletion.
 	SamplesDeleted
 
 	lastKind = SamplesDeleted

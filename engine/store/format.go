@@ -10,8 +10,8 @@ import (
 // ErrFormat means that the format level of an archive is not one at which the program runs.
 var ErrFormat = errors.New("this program cannot use the archive at its format level")
 
-// FormatLevel is the format level of an archive: the version of the rows that it may contain. A
-// program runs at the level of the archive, even if it knows higher ones, so that the previous
+// FormatLevel is the format level of an archive: it says which kinds of rows the archive may contain. A
+// program runs at the level of the archive, even if it knows higher ones, so that the former
 // release can still read the archive. Finalize raises the level.
 type FormatLevel int
 
@@ -30,7 +30,7 @@ func (f Formats) Check(level FormatLevel) error {
 	case level > f.Latest:
 		advice = "use the release that finalized the archive, or a later one"
 	case level < f.Oldest:
-		advice = "first run a release between the two, and finalize the archive with it"
+		advice = "first run a release between that of the archive and this one, and finalize the archive with it"
 	default:
 		return nil
 	}

@@ -1,6 +1,6 @@
 package store
 
-// The format levels of this program. A release that stores something that the previous release cannot
+// The format levels of this program. A release that stores something that the former release cannot
 // read raises LatestFormat, and writes it only to archives of that level: see docs/compatibility.md,
 // which lists the levels.
 const (

@@ -54,8 +54,8 @@ type Range struct {
 	Change func(pbfile.Change)
 }
 
-// Exact yields what Samples yields, for those who keep the samples for ever. It also refuses answers with samples of
-// other times, and answers from which nobody can tell where they end.
+// Exact yields the same as Samples, for callers that store the samples. It also refuses answers with samples of other times,
+// and answers that could have been cut without a sign.
 func (a *Appliance) Exact(ctx context.Context, pv string, r Range) iter.Seq2[*sample.Run, error] {
 	return a.samples(ctx, checker{pv: pv, from: r.From, to: r.To, strict: true, after: r.After, change: r.Change})
 }
@@ -85,7 +85,7 @@ func (a *Appliance) read(ctx context.Context, cancel context.CancelCauseFunc, c 
 }
 
 // errEndless is the error of an answer that ends where the connection ends.
-var errEndless = errors.New("the answer has neither a length nor chunks, so that a part cannot be told from the whole; a proxy may be the reason")
+var errEndless = errors.New("the answer has neither a length nor chunks, so it could have been cut; a proxy may be the reason: give the address of the archive itself")
 
 // delimited reports whether an answer that was cut can be recognized.
 func delimited(resp *http.Response) bool {

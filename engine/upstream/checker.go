@@ -166,14 +166,14 @@ func (c *checker) near(at int64) error {
 		return nil
 	case at > c.to:
 		if at-c.to > maxAfter {
-			return fmt.Errorf("the server sent a sample of another time, %s", instant(at))
+			return fmt.Errorf("the server sent a sample of another time than requested: %s", instant(at))
 		}
 		return nil
 	case at > c.after:
-		return fmt.Errorf("the server sent a sample of %s, which its answer for that time lacked", instant(at))
+		return fmt.Errorf("the server sent a sample of %s that its earlier answer for that time lacked", instant(at))
 	}
 	if c.leads++; c.leads > maxLeads {
-		return fmt.Errorf("the server sent samples of another time, such as %s", instant(at))
+		return fmt.Errorf("the server sent samples of another time than requested, such as %s", instant(at))
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// Erasure is a deletion of samples that a group requests, and that is to be done now. Once it was done, it is done for
-// good: nothing brings the samples back if the group no longer requests it.
+// Erasure is a deletion of samples that a group requests, and that may begin now. It is permanent: the samples stay deleted
+// if the group no longer requests it.
 type Erasure struct {
 	// Group is namespace/name, and Index the place in its deletions.
 	Group string
@@ -45,7 +45,7 @@ func (c *compiler) erasuresOf(m *member) {
 		e, err := newErasing(d)
 		switch {
 		case !c.Erases:
-			err = fmt.Errorf("deletions of samples work only in varve standalone yet: nothing is deleted")
+			err = fmt.Errorf("deletions of samples work only in varve standalone: nothing is deleted")
 		case err == nil && d.To.After(c.now):
 			c.runAgainAt(d.To.Time)
 			err = fmt.Errorf("nothing is deleted before %s (to)", utc(*d.To))
@@ -162,7 +162,7 @@ func (c *compiler) keepFormer() {
 	}
 }
 
-// otherUser finds a PV that has had a name and that another group than the member names, and the group.
+// otherUser finds a PV with a former name that a group other than the member names. It also returns this group.
 func (c *compiler) otherUser(name string, member int32, later map[string][]string) (pv, group string, found bool) {
 	seen := map[string]bool{name: true}
 	for rest := later[name]; len(rest) > 0; {

@@ -81,8 +81,8 @@ func (c *compiler) nameChannels() {
 	n.apply()
 }
 
-// namer decides about the other names of all channels. A name has one present PV: the first one that claims it, which is that of
-// the oldest group.
+// namer decides about the other names of all channels. Each name belongs to one PV: if several PVs list it, to that of the
+// oldest group.
 type namer struct {
 	*compiler
 	names   map[string]*capture.Names // by PV
@@ -117,7 +117,7 @@ func (n *namer) add(o *otherNames) {
 		at, isChannel := slices.BinarySearchFunc(n.wants, alias, func(w want, pv string) int { return strings.Compare(w.pv, pv) })
 		switch {
 		case isChannel && n.members[n.wants[at].age].role == captures:
-			out.addProblem(o.pv, fmt.Sprintf("its alias %s is ignored: group %s archives %s as a PV of its own; remove one of both", alias, n.members[n.wants[at].age].name, alias))
+			out.addProblem(o.pv, fmt.Sprintf("its alias %s is ignored: group %s archives %s as a PV of its own; remove one of the two", alias, n.members[n.wants[at].age].name, alias))
 		case claimed:
 			out.addProblem(o.pv, fmt.Sprintf("its alias %s is ignored: it is also an alias of %s in group %s", alias, other.pv, n.members[other.age].name))
 		default:

@@ -13,7 +13,7 @@ type Deletion struct {
 	Entry string `json:"entry"`
 	// PVs are the PVs whose samples are deleted, sorted.
 	PVs []string `json:"pvs"`
-	// Range says which samples, and Reason why.
+	// Range is the range of time, and Reason says why the samples are deleted.
 	Range  string `json:"range"`
 	Reason string `json:"reason"`
 }

@@ -18,7 +18,7 @@ import (
 //
 //	Driver ── order ──▶ latest orders ──▶ run ──▶ engine.Erase, again every minute, until nothing is stored any longer
 //
-// The archive remembers the progress, so after a restart the engine goes on with what is not done.
+// The archive stores the progress. After a restart, the engine continues with the deletions that are not done.
 type eraser struct {
 	erase func(context.Context, engine.Deletion) (engine.Erased, error)
 	audit func(*audit.Entry) // may be nil
@@ -40,7 +40,7 @@ type erasureState struct {
 func (s *erasureState) isDone() bool { return s.err == nil && s.Removed == s.Hidden }
 
 const (
-	// eraseEvery is the time between two looks at deletions that are not done.
+	// eraseEvery is the time between two tries of deletions that are not done.
 	eraseEvery = time.Minute
 	// startEvery is the time before the second try if the engine does not seal yet, because it has just started. It
 	// doubles with each try.
@@ -163,7 +163,7 @@ func (e *eraser) problems(group string) (out []overview.Problem) {
 			p.Text = what + ": waiting to begin"
 		case s.err != nil:
 			p.Severity, p.Text = overview.SeverityWarning, fmt.Sprintf("%s: not done: %v", what, s.err)
-			p.Advice = "It is tried again every minute. Samples of PVs that it has reached are hidden already."
+			p.Advice = "Varve tries again every minute. It may already hide the samples of some of the PVs."
 		case s.isDone():
 			p.Text, p.Advice = what+": done", "Remove the entry from the manifest. The samples stay deleted."
 		default:

@@ -1,5 +1,5 @@
-// Command golden makes the golden archive of a release: what test/compat reads with the programs of
-// later releases.
+// Command golden makes the golden archive of a release, which test/compat reads with the programs of later
+// releases.
 //
 //	golden.sh ── checkout of the release's commit ──▶ golden ──▶ expected.json, pebble.tar.gz, cassandra.json.gz
 package main

@@ -29,13 +29,13 @@ type Options struct {
 
 // Bounds of tries.
 const (
-	// tries is how often a request is sent to a server that does not answer.
+	// tries is how often the reader sends a request to a server that does not answer.
 	tries = 5
-	// refusedTries is how often a request is sent whose answer is refused.
+	// refusedTries is how often the reader sends a request whose answer it refuses.
 	refusedTries = 2
-	// maxRefused is how many ranges of a PV in a row may be refused, until the rest of the PV is not asked for.
+	// maxRefused is the number of refused ranges in a row after which the reader does not request the rest of the PV.
 	maxRefused = 3
-	// maxSilent is how many PVs in a row may get no answer, until no other PV is asked for.
+	// maxSilent is the number of PVs in a row without an answer after which the reader requests no other PV.
 	maxSilent = 3
 )
 
@@ -89,7 +89,7 @@ func (s *Source) add(name string) {
 func (s *Source) PVs() []string { return s.pvs }
 
 // errAway ends the import of PVs after others got no answer.
-var errAway = fmt.Errorf("the server did not answer for %d PVs in a row, and was not asked for this one", maxSilent)
+var errAway = fmt.Errorf("the server did not answer for %d PVs in a row, so this PV was not requested", maxSilent)
 
 // Read implements migration.Source. A range whose answer is refused becomes a problem. It fails if the server does not
 // answer.

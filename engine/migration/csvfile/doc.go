@@ -5,9 +5,9 @@
 //	        lines ─▶ cells ─▶ columns ─▶ time, value, alarm ─▶ samples by type ─▶ migration.Sink
 //	                                             └▶ marks
 //
-// A file has the rows of one PV, or a column with the names of the PVs. Rows need not be in order of time. A row that
-// cannot be read is named by its file and line, and the next one is read. Nothing is guessed: the form of the times and the
-// type of the values are given, and what does not have them is refused.
+// A file has the rows of one PV, or a column with the names of the PVs. Rows need not be in order of time. If a row cannot
+// be read, the reader names its file and line, and continues with the next one. The reader guesses nothing: the caller gives
+// the form of the times and the type of the values, and the reader refuses rows that do not have them.
 //
 // The package splits lines itself, because encoding/csv bounds neither the length of a record nor that of a file that
 // lacks a closing quote.

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Format says how the files are to be read.
+// Format describes the files.
 type Format struct {
 	// Separator is between the cells of a line.
 	Separator byte
@@ -45,7 +45,7 @@ const (
 
 var columnNames = [columnCount]string{"pv", "time", "value", "severity", "status", "alarm", "type"}
 
-// ChannelArchiver returns the format of what ArchiveExport of the Channel Archiver writes for one channel.
+// ChannelArchiver returns the format of the text that ArchiveExport of the Channel Archiver writes for one channel.
 func ChannelArchiver(zone *time.Location, t sample.Type, labels []string) Format {
 	return Format{Separator: '\t', Columns: map[string]string{"time": "1", "value": "2", "alarm": "3"}, Time: Calendar, Zone: zone, Type: t, Labels: labels}
 }
@@ -63,9 +63,9 @@ func (f *Format) Check() error {
 	case f.Type.Elem() == sample.Struct || !f.Type.Valid():
 		return fmt.Errorf("values of the type %v cannot be read", f.Type)
 	case f.Time == Calendar && f.Zone == nil:
-		return errors.New("the times are local times without a zone: say in which zone the archiver ran, such as Europe/Berlin")
+		return errors.New("the times are local times without a zone: give the zone in which the archiver ran, such as --zone Europe/Berlin")
 	case f.Time != Calendar && f.Zone != nil:
-		return errors.New("a zone is only for times that have none")
+		return errors.New("--zone is only for local times (--csv-time calendar)")
 	}
 	if !f.numbered() {
 		return nil
@@ -121,7 +121,7 @@ func (f *Format) ofHeader(cells [][]byte) (layout, error) {
 		at := slices.IndexFunc(columnNames[:], func(own string) bool { return f.columnName(own) == name })
 		switch {
 		case at < 0:
-			return l, fmt.Errorf("the header has the column %.100q, which is none of %s: say which of them it is, or that it is ignored", name, strings.Join(f.allNames(), ", "))
+			return l, fmt.Errorf("the header has the column %.100q, which is none of %s: name it in --csv-columns or in --csv-ignore", name, strings.Join(f.allNames(), ", "))
 		case l.at[at] >= 0:
 			return l, fmt.Errorf("the header has the column %s twice", name)
 		}
@@ -148,11 +148,11 @@ func (f *Format) allNames() (out []string) {
 func (l *layout) check() error {
 	for _, needed := range []int{columnTime, columnValue} {
 		if l.at[needed] < 0 {
-			return fmt.Errorf("there is no column for the %s", columnNames[needed])
+			return fmt.Errorf("there is no column for the %s: name it in --csv-columns", columnNames[needed])
 		}
 	}
 	if l.at[columnAlarm] >= 0 && (l.at[columnSeverity] >= 0 || l.at[columnStatus] >= 0) {
-		return errors.New("the column alarm has the severity and the status, so no other column may have them")
+		return errors.New("the column alarm contains the severity and the status: remove the columns severity and status")
 	}
 	used := map[int]bool{}
 	for _, n := range l.at {

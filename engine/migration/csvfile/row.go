@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// row is what a line says.
+// row is the content of a line.
 type row struct {
 	t sample.Type
 	s sample.Sample
@@ -20,7 +20,7 @@ type row struct {
 	repeat bool
 }
 
-// noValue is what ArchiveExport of the Channel Archiver writes instead of a value.
+// noValue is the text that ArchiveExport of the Channel Archiver writes instead of a value.
 const noValue = "#N/A"
 
 // parseRow reads the cells of a row. The result does not keep them.

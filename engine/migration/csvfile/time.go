@@ -56,7 +56,7 @@ func (f *Format) parseTime(text string) (int64, error) {
 			text = text[:10] + "T" + text[11:]
 		}
 		if at, err = time.Parse(time.RFC3339Nano, text); err != nil {
-			return 0, fmt.Errorf("the time %.60q is not of the form 2024-03-01T12:00:00.5Z; if it is a number, say what it counts", text)
+			return 0, fmt.Errorf("the time %.60q is not of the form 2024-03-01T12:00:00.5Z; if it is a number, give its unit with --csv-time", text)
 		}
 	case Calendar:
 		if at, err = time.Parse(calendar, text); err != nil {

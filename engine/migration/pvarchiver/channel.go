@@ -85,7 +85,7 @@ func (r *reader) buckets(ctx context.Context) (out []bucket, err error) {
 		return nil, fmt.Errorf("reading the table channels: %w", err)
 	}
 	if reduced > 0 && (len(out) == 0 || reduced < out[0].start) {
-		r.to.Note(fmt.Sprintf("samples of decimation levels from %s on, for which the archiver has no raw samples any more, are not imported", time.Unix(0, reduced).UTC().Format(time.RFC3339)))
+		r.to.Note(fmt.Sprintf("not imported: samples of decimation levels from %s on, for which the archiver no longer has raw samples", time.Unix(0, reduced).UTC().Format(time.RFC3339)))
 	}
 	return out, nil
 }

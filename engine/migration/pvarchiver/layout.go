@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// form is how a column of channel_access_samples has a value.
+// form describes a column of channel_access_samples with values.
 type form struct {
 	column string
 	udt    string // user-defined type
@@ -69,7 +69,7 @@ func checkLayout(ctx context.Context, session *gocql.Session, keyspace string) e
 	}
 	for _, table := range old {
 		if found[table] != nil {
-			return fmt.Errorf("the keyspace %s has the table %s of the Cassandra Archiver 1 or 2, which is not read: only version 3 is", keyspace, table)
+			return fmt.Errorf("the keyspace %s has the table %s of the Cassandra Archiver 1 or 2: only version 3 can be imported", keyspace, table)
 		}
 	}
 	for table, want := range columns {

@@ -129,7 +129,7 @@ func (s *Source) add(name string, id *gocql.UUID, kind *string, want func(string
 	case kind == nil || id == nil:
 		err = errors.New("the channel has no configuration: it was deleted")
 	case *kind != channelAccess:
-		err = fmt.Errorf("its control-system support is %.60q; only %s is read", *kind, channelAccess)
+		err = fmt.Errorf("its control-system support is %.60q; only %s can be imported", *kind, channelAccess)
 	}
 	switch {
 	case err != nil:

@@ -39,7 +39,7 @@ func waiting(err error) string {
 	case errors.Is(err, schema.ErrNotExpanded):
 		return "WaitingForSchema: the keyspace lacks tables or columns of this release; run varve schema of this release"
 	case errors.Is(err, store.ErrFormat):
-		return "WrongRelease: " + store.ErrFormat.Error() + "; its log says which release can"
+		return "WrongRelease: " + store.ErrFormat.Error() + "; the log of the pod says which release can"
 	case errors.Is(err, cql.ErrDatacenter):
 		return "WrongDatacenter: the cluster has no datacenter of the name given"
 	case errors.Is(err, cql.ErrCredentials):

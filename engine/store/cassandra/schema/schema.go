@@ -91,7 +91,7 @@ func (c *target) levelToUpgrade(ctx context.Context, session *gocql.Session) (st
 
 // noteLevels writes the format level of an archive that is new, or older than the first release, and the
 // level up to which the keyspace has tables and columns. Create calls it last, so a schema with a level is
-// complete. Create does not raise the level of other archives, so that the previous release can use them.
+// complete. Create does not raise the level of other archives, so that the former release can use them.
 func (c *target) noteLevels(ctx context.Context, session *gocql.Session, level store.FormatLevel) error {
 	n, err := c.readNotes(ctx, session)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *target) makeKeyspace(ctx context.Context, session *gocql.Session, top *
 
 // statements returns the DDL statements, in order, that add what a schema of the given format level
 // may lack. Level 0 means that there is no schema. The statements only add tables and columns, so that the
-// previous release can go on using the archive.
+// former release can go on using the archive.
 func (c *target) statements(ctx context.Context, session *gocql.Session, level store.FormatLevel) (out []string, err error) {
 	ttl, err := c.journalTTL(ctx, session)
 	if err != nil {
