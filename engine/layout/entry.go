@@ -3,6 +3,7 @@ package layout
 import (
 	"context"
 	"slices"
+	"time"
 
 	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
@@ -24,10 +25,14 @@ type Directory interface {
 func (e *Entry) Refresh(ctx context.Context, d Directory, pv string) error {
 	c, _, err := d.Channel(ctx, pv)
 	if err == nil {
+		c.LeaveOutFuture(MaxDeleted(time.Now()))
 		e.Channel = c
 	}
 	return err
 }
+
+// MaxDeleted returns the latest end of deleted ranges that a sealer believes, in ns since 1970. Clocks may differ.
+func MaxDeleted(now time.Time) int64 { return now.Add(24 * time.Hour).UnixNano() }
 
 // Missing returns the elements that the directory entry of a PV must get before blocks are
 // written from a shard. It returns false if the entry already has all of them.

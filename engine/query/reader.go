@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -235,6 +236,9 @@ func (p *plan) hidesBefore() bool {
 	})
 }
 
+// maxAhead is how far ahead of the present a deleted range may end: clocks may differ.
+const maxAhead = int64(24 * time.Hour)
+
 // collect reads everything except the blocks once, in the order that the package comment explains.
 func (p *plan) collect(ctx context.Context, recent Recent, shards int) error {
 	held := Held{Unanswered: true}
@@ -278,6 +282,7 @@ func (p *plan) collect(ctx context.Context, recent Recent, shards int) error {
 	p.starts, p.deleted, p.Deleted = ch.Starts, ch, ch.Mask()
 	p.Unsealed, p.large = append(p.Unsealed, p.large...), nil
 	return nil
+	ch.LeaveOutFuture(p.Now + maxAhead)
 }
 
 // readDirectory reads the PV's directory entry. At the same time it reads the claims of

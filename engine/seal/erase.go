@@ -3,6 +3,9 @@ package seal
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"varve.dev/varve/engine/layout"
 )
 
 // Erase removes the samples of ranges that users have deleted from the tiles of PVs, and begins to remove them from
@@ -34,6 +37,7 @@ func (s *Shard) Erase(ctx context.Context, pvs []string) error {
 			return err
 		}
 		s.forget(pv)
+		c.LeaveOutFuture(layout.MaxDeleted(time.Now()))
 		if err := s.tiles.Erase(ctx, pv, c.OpenMask()); err != nil {
 			return fmt.Errorf("deleting samples of %s from rollups: %w", pv, err)
 		}
