@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -288,4 +289,15 @@ func FuzzRows(f *testing.F) {
 			run.Append(&r.s)
 		}
 	})
+}
+
+// TestManyCellsAreRefused splits a line of 16 MiB that has only separators. Its cells would take hundreds of MiB.
+func TestManyCellsAreRefused(t *testing.T) {
+	cells, err := split(nil, bytes.Repeat([]byte(","), MaxLine-1), ',')
+	if !errors.Is(err, errCells) || cap(cells) > 4*maxColumns {
+		t.Errorf("%d cells, %v", len(cells), err)
+	}
+	if cells, err := split(nil, bytes.Repeat([]byte(","), maxColumns-1), ','); err != nil || len(cells) != maxColumns {
+		t.Errorf("%d cells, %v", len(cells), err)
+	}
 }
