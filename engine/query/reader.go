@@ -260,6 +260,9 @@ func (p *plan) collect(ctx context.Context, recent Recent, shards int) error {
 	}
 	p.completeUntil = min(p.completeUntil, held.confirmedUntil())
 	inShards := append(slices.Concat(ch.Shards, held.Shards), home)
+	if !held.Known { // two engines may have captured it, and the directory knows that only once samples are sealed
+		inShards = append(inShards, home+shards)
+	}
 	slices.Sort(inShards)
 	for _, shard := range slices.Compact(inShards) {
 		of := claims
@@ -279,10 +282,10 @@ func (p *plan) collect(ctx context.Context, recent Recent, shards int) error {
 	if ch, _, err = p.store.Channel(ctx, p.PV); err != nil {
 		return err
 	}
+	ch.LeaveOutFuture(p.Now + maxAhead)
 	p.starts, p.deleted, p.Deleted = ch.Starts, ch, ch.Mask()
 	p.Unsealed, p.large = append(p.Unsealed, p.large...), nil
 	return nil
-	ch.LeaveOutFuture(p.Now + maxAhead)
 }
 
 // readDirectory reads the PV's directory entry. At the same time it reads the claims of
