@@ -3,7 +3,6 @@ package seal
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"varve.dev/varve/engine/layout"
 )
@@ -37,7 +36,7 @@ func (s *Shard) Erase(ctx context.Context, pvs []string) error {
 			return err
 		}
 		s.forget(pv)
-		c.LeaveOutFuture(layout.MaxDeleted(time.Now()))
+		c.LeaveOutFuture(layout.MaxDeleted(s.clock.Now().End))
 		if err := s.tiles.Erase(ctx, pv, c.OpenMask()); err != nil {
 			return fmt.Errorf("deleting samples of %s from rollups: %w", pv, err)
 		}

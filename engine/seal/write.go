@@ -266,7 +266,7 @@ func (s *Shard) load(ctx context.Context, parts []part) ([]part, error) {
 		if !ser.unsure {
 			return nil
 		}
-		err := ser.entry.Refresh(ctx, s.cfg.Store, pv)
+		err := ser.entry.Refresh(ctx, s.cfg.Store, pv, s.clock.Now().End)
 		if err != nil || ser.entry.PV == "" {
 			return err
 		}
