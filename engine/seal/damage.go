@@ -36,8 +36,8 @@ type Found struct {
 // MaxIDs is the maximum number of IDs in Found.
 const MaxIDs = 256
 
-// note counts a damaged object, and reports whether it is new: no other sealer of the engine has found it before. key has all fields
-// of the object's key. name describes the object, and is kept if it is the first one.
+// note counts a damaged object, and reports whether it is new: no other sealer of the engine has found it before. key has all
+// fields of the object's key. name describes the object, and is kept if it is the first one.
 func (d *Damage) note(key, name string) (isNew bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

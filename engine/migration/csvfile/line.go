@@ -75,7 +75,8 @@ func (l *lines) trim(line []byte) []byte {
 	return bytes.TrimSuffix(line, []byte("\r"))
 }
 
-// split appends the cells of a line, a few more than maxColumns at most. They are valid as long as the line, which split changes if it has quotes.
+// split appends the cells of a line, a few more than maxColumns at most. They are valid as long as the line, which split changes if
+// it has quotes.
 func split(cells [][]byte, line []byte, separator byte) ([][]byte, error) {
 	for {
 		if len(cells) > maxColumns {
