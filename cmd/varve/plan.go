@@ -16,6 +16,7 @@ import (
 	"varve.dev/varve/groups/channelfinder"
 	"varve.dev/varve/groups/compile"
 	"varve.dev/varve/groups/manifest"
+	"varve.dev/varve/groups/ownership"
 	"varve.dev/varve/groups/plan"
 )
 
@@ -24,6 +25,7 @@ type changeOptions struct {
 	file     string
 	current  string // files in effect
 	cluster  planCluster
+	policies string
 	prune    bool
 	finder   bool
 	provider providerFlag
@@ -53,7 +55,7 @@ lists. To see what a new retention does to stored data, use varve retention plan
 
 Samples that the spec.deletions of a group would delete are listed first: they do not come back.
 
-With --current, the plan does not know the ArchivePolicies of varve standalone --policies.
+With --current, the ArchivePolicies are those of --policies, as for varve standalone.
 
 Exit codes: 0 nothing changes, 1 something changes or a problem is new, 2 the plan failed, or
 nothing seems to change and you may not read the ArchivePolicies.`,
@@ -80,6 +82,7 @@ nothing seems to change and you may not read the ArchivePolicies.`,
 	f.StringVar(&o.cluster.archiver, "archiver", "", "name of the Archiver whose ArchiveGroups are in effect")
 	f.StringVar(&o.cluster.namespace, "namespace", "default", "namespace of the Archiver")
 	f.StringVar(&o.cluster.kubeconfig, "kubeconfig", "", "kubeconfig file (default: as for kubectl)")
+	f.StringVar(&o.policies, "policies", "", "with --current: YAML file of ArchivePolicies, as for varve standalone (default: none)")
 	f.BoolVar(&o.prune, "prune", false, "the files are all groups of the archive: groups that they lack count as deleted")
 	f.BoolVar(&o.finder, "channelfinder", false, "query ChannelFinder for the PVs of groups that use it")
 	f.Var(&o.provider, "provider", "default protocol with --current, as for varve standalone: CA or PVA")
@@ -98,6 +101,8 @@ func (o *changeOptions) check() error {
 		return errors.New("--file is required: a file or directory with ArchiveGroups")
 	case (o.current == "") == (o.cluster.archiver == ""):
 		return errors.New("--current or --archiver is required, and not both: the files or the Archiver to compare with")
+	case o.policies != "" && o.current == "":
+		return errors.New("--policies is for --current only: with --archiver, the ArchivePolicies of the cluster count")
 	case o.format != "text" && o.format != "json":
 		return fmt.Errorf("--format: %q is not text or json", o.format)
 	case o.most < 0 || o.most > maxMost:
@@ -167,6 +172,13 @@ func (o *changeOptions) plan(ctx context.Context, now time.Time) (*changePlan, e
 			out.Notes = append(out.Notes, "--current: a part of the ArchiveGroups in effect cannot be read: "+err.Error())
 		}
 		state = plan.State{Groups: current.Groups, ConfigMaps: current.ConfigMaps}
+		if o.policies != "" {
+			list, err := manifest.LoadPolicies(o.policies)
+			if err != nil {
+				return nil, fmt.Errorf("--policies: %w", err)
+			}
+			archive.Policies, archive.Planned = ownership.Alone(list)
+		}
 	} else {
 		found, err := o.cluster.read(ctx, &applied)
 		if err != nil {

@@ -87,6 +87,27 @@ func TestPlanShowsDeletedSamples(t *testing.T) {
 	}
 }
 
+// TestPlanKnowsPolicies checks that a plan of files knows which PVs the policies of varve standalone refuse.
+func TestPlanKnowsPolicies(t *testing.T) {
+	current, edited, policies := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "policies.yaml")
+	writeGroup(t, current, "vacuum", "", "SR:VAC:A")
+	writeGroup(t, edited, "vacuum", "", "SR:VAC:A", "SR:RF:B")
+	text := "apiVersion: varve.dev/v1alpha1\nkind: ArchivePolicy\nmetadata: {name: rf}\nspec: {archiverRef: {name: main}, prefixes: ['SR:RF:'], owners: {archiveGroups: [rf]}, readers: {everybody: true}}\n"
+	if err := os.WriteFile(policies, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := varve(t, "plan", "-f", edited, "--current", current, "--policies", policies)
+	if exitCode(err) != exitProblems || err.Error() != "0 PVs would change now, and 0 events later; 1 problems are new" || !strings.Contains(out, "new problems:\n  default/vacuum: SR:RF:B") {
+		t.Errorf("with policies: %v\n%s", err, out)
+	}
+	if _, _, err := varve(t, "plan", "-f", edited, "--archiver", "main", "--policies", policies); exitCode(err) != exitFailed || !strings.Contains(err.Error(), "--policies is for --current only") {
+		t.Errorf("with policies and a cluster: %v", err)
+	}
+	if _, _, err := varve(t, "plan", "-f", edited, "--current", current, "--policies", policies+"x"); exitCode(err) != exitFailed || !strings.Contains(err.Error(), "--policies: ") {
+		t.Errorf("without the file of policies: %v", err)
+	}
+}
+
 // TestPlanShowsNewProblems checks that a new problem is a difference for programs, and that a plan says what it cannot know.
 func TestPlanShowsNewProblems(t *testing.T) {
 	current, edited := t.TempDir(), t.TempDir()

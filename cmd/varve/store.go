@@ -66,7 +66,7 @@ was not completed. Ctrl-C stops the check and prints a report of the data checke
 	f.StringVar(&o.pv, "pv", "", "check only these PVs, without the journal: a name or a pattern with * and ?")
 	f.IntVar(&o.shards, "shards", 64, "number of shards of the archive")
 	f.Var(&o.rate, "rate", "maximum number of bytes read from Cassandra per second")
-	f.BoolVar(&o.repair, "repair", false, "add missing entries of existing blocks to the directory")
+	f.BoolVar(&o.repair, "repair", false, "add missing entries of existing blocks to the directory, and remove elements of it that cannot be read")
 	f.StringVar(&o.dropTo, "drop-damaged", "", "move damaged blocks to this directory; their samples are lost")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	return cmd

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -143,10 +142,10 @@ func hold(d *apps.DeploymentApplyConfiguration, have *appsv1.Deployment, hash st
 	if err != nil {
 		return true, err
 	}
-	if applied.Spec == nil || applied.Spec.Template == nil {
-		return true, errors.New("the operator does not own the pod template; another program has changed it")
+	if applied.Spec == nil { // another program has written the object, such as one that restores a backup: its template stays
+		applied.Spec = apps.DeploymentSpec()
 	}
-	d.Spec.WithTemplate(applied.Spec.Template)
+	d.Spec.Template = applied.Spec.Template
 	d.Annotations[archiverstatus.AnnotationTemplate] = now
 	return true, nil
 }

@@ -49,7 +49,7 @@ func stepCondition(in *Input) *metav1.Condition {
 	switch in.Step {
 	case StepPaused:
 		return of(metav1.ConditionFalse, v1alpha1.ReasonRolloutPaused,
-			"spec.paused is true: the schema Job does not run, and no pod is replaced; set it to false to continue")
+			"spec.paused is true: no other schema Job begins, and no pod that has worked is replaced; set it to false to continue")
 	case StepSchema:
 		message := "the schema Job adds what the new version needs in Cassandra; until then, retrieval pods and engines stay as they are"
 		if failed := schemaFailure(in); failed != "" {

@@ -68,6 +68,7 @@ type latest struct {
 	has  bool
 	tag  sample.Tag
 	word uint64 // of a channel with a MaxPeriod: the hash of its bytes, if it has bytes
+	time int64  // of a channel with a MaxPeriod: the source's time, ns since 1970
 }
 
 // Connected implements Sink.

@@ -17,7 +17,7 @@ import (
 //
 // A repeated sample has the value of the latest update, which the IOC has just confirmed, and the beginning of the
 // interval as its time, flagged as EngineClock. So two engines that see the same updates store the same sample. The
-// IOC's own time is that of the latest update: a sample with this time would be a duplicate.
+// IOC's own time is that of the latest update: a sample with this time would be a duplicate, unless a filter dropped that update.
 
 // repeats says when a channel's value is read because of its MaxPeriod. The channel's lock guards it.
 type repeats struct {
@@ -120,7 +120,7 @@ func repeatDelay(pv string, period time.Duration) time.Duration {
 // noteUpdateLocked notes what is needed to repeat an update that arrived at a time. If the clock of the IOC is behind, a later
 // update may have a time before the present interval. So the engine waits for that long before it repeats a value.
 func (c *channel) noteUpdateLocked(s *sample.Sample, arrival int64) {
-	c.latest.word = c.digest(s)
+	c.latest.word, c.latest.time = c.digest(s), s.Time
 	if !c.filter.fresh && c.filter.set.Clock == SourceClock {
 		c.repeats.lag = max(0, arrival-s.Time)
 	}
@@ -170,7 +170,7 @@ func (c *channel) repeatLocked(s *sample.Sample) {
 	arrival := c.m.instant()
 	if !c.isLatestLocked(s) { // a deadband of the record explains it
 		c.received++
-		c.latest = latest{has: true, tag: s.Tag, word: c.digest(s)}
+		c.latest = latest{has: true, tag: s.Tag, word: c.digest(s), time: s.Time}
 		c.filter.fresh = true
 		c.takeLocked(s, arrival)
 		return
@@ -180,10 +180,17 @@ func (c *channel) repeatLocked(s *sample.Sample) {
 	if c.head == nil || c.hasSampleSinceLocked(begin) || arrival.Now-begin < c.repeats.lag {
 		return
 	}
-	again := *s
-	again.Time, again.Tag = begin, s.Tag|sample.EngineClock
 	c.received++
 	c.repeats.done = true
+	if len(s.Bytes) > MaxValueBytes {
+		c.ledger.drop(sample.TooLarge, 1, arrival)
+		return
+	}
+	again, source := *s, c.filter.lastSrc
+	again.Time, again.Tag = begin, s.Tag|sample.EngineClock
+	if at := c.latest.time; c.filter.set.Clock == SourceClock && at >= begin && at <= arrival.Now {
+		again.Time, again.Tag, source = at, s.Tag, at // a filter dropped the update: the PV did not have this value before
+	}
 	c.appendSample(&again)
-	c.filter.remember(&again, c.filter.lastSrc)
+	c.filter.remember(&again, source)
 }

@@ -87,6 +87,50 @@ func (r *rig) record(t *testing.T, pv string) func() (out []keptSample) {
 	}
 }
 
+// TestADroppedUpdateKeepsItsTime lets maxRate drop an update at the beginning of an interval. The sample of the interval must not
+// say that the PV had the value before.
+func TestADroppedUpdateKeepsItsTime(t *testing.T) {
+	withServer(t, func(r *rig, s *server) {
+		r.Apply(Assignment{0: groupOf(Settings{MaxPeriod: 10 * time.Second, MaxRate: 1.0 / 3600}, "A")})
+		present := r.float(5)
+		s.answer(func(string) *sample.Sample { again := *present; return &again })
+		sink := r.connect("A", sample.Float64)
+		first := *present
+		sink.Sample(&first)
+		var got []keptSample
+		news := r.record(t, "A")
+		for i := range 4 * 40 {
+			if i == 4*30+1 {
+				present = r.float(6)
+				update := *present
+				sink.Sample(&update)
+			}
+			got = append(got, news()...)
+			testclock.Advance(250 * time.Millisecond)
+		}
+		want := []keptSample{{0, 5, false}, {10, 5, true}, {20, 5, true}, {30.25, 6, false}}
+		if !slices.Equal(got, want) {
+			t.Errorf("kept %v, want %v", got, want)
+		}
+	})
+}
+
+// TestALargeValueIsNotRepeated reads a value again that is too large to be archived.
+func TestALargeValueIsNotRepeated(t *testing.T) {
+	withServer(t, func(r *rig, s *server) {
+		r.Apply(Assignment{0: groupOf(Settings{MaxPeriod: 10 * time.Second}, "A")})
+		large := sample.Sample{Time: r.float(1).Time, Bytes: make([]byte, MaxValueBytes+1)}
+		s.answer(func(string) *sample.Sample { again := large; return &again })
+		sink := r.connect("A", sample.Uint8.Array())
+		again := large
+		sink.Sample(&again)
+		testclock.Advance(25 * time.Second)
+		if st := r.status(t, "A"); st.Stored != 0 || st.Dropped[sample.TooLarge] < 2 {
+			t.Errorf("stored %d, too large %d", st.Stored, st.Dropped[sample.TooLarge])
+		}
+	})
+}
+
 // TestAnUnchangedValueIsRepeated checks that each interval of MaxPeriod gets a sample, which has the beginning of the
 // interval as its time if there was no update, and that nothing is marked or counted as lost.
 func TestAnUnchangedValueIsRepeated(t *testing.T) {

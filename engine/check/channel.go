@@ -53,6 +53,7 @@ func (l *pass) directory() (listed bool) {
 	for ch := range readWhole(l, where, one) {
 		l.dir, listed = ch, true
 	}
+	l.elements()
 	for _, s := range l.dir.Shards {
 		if s < 0 || s >= 2*l.opts.Shards {
 			l.found(WrongDirectory, where, "it lists shard %d, and the archive has %d shards", s, 2*l.opts.Shards)
@@ -70,6 +71,31 @@ func (l *pass) directory() (listed bool) {
 		}
 	}
 	return listed
+}
+
+// elements checks whether the elements of the directory entry can be read, and the deleted ranges among them.
+func (l *pass) elements() {
+	const where = "directory"
+	for _, d := range l.dir.Deleted {
+		if d.From > d.To || d.To > l.now+int64(ahead) {
+			l.found(WrongDirectory, where, "it has a deleted range from %s to %s, and only ranges in the past can be deleted; everybody goes on without it",
+				stamp(d.From), stamp(d.To))
+		}
+	}
+	if l.dir.Damaged == 0 {
+		return
+	}
+	const text = "%d of its elements cannot be read, so deleted samples may be visible again: delete them again"
+	mender, ok := l.store.(Mender)
+	if !ok || !l.opts.Repair || !l.last {
+		l.found(WrongDirectory, where, text, l.dir.Damaged)
+		return
+	}
+	if err := mender.DropDamaged(l.ctx, l.pv); err != nil {
+		l.found(WrongDirectory, where, text+"; they could not be removed: %v", l.dir.Damaged, err)
+		return
+	}
+	l.repaired(WrongDirectory, where, text+"; they were removed", l.dir.Damaged)
 }
 
 // buckets yields the buckets to read: those that hold blocks, if the store can list them,

@@ -38,6 +38,11 @@ type Lister interface {
 	Buckets(ctx context.Context, pv string) iter.Seq2[store.Bucket, error]
 }
 
+// Mender is a Store that can remove the elements of a directory entry that cannot be read.
+type Mender interface {
+	DropDamaged(ctx context.Context, pv string) error
+}
+
 // Options are the options of a check. Zero values mean the defaults.
 type Options struct {
 	// Match selects the PVs to check. Nil means all PVs and the journal.
@@ -54,7 +59,7 @@ type Options struct {
 	// Most is the number of findings of each kind that the report keeps; default 100. The
 	// report counts all of them.
 	Most int
-	// Repair adds unlisted blocks to the directory.
+	// Repair adds unlisted blocks to the directory, and removes elements of it that cannot be read.
 	Repair bool
 	// Drop, if not nil, is called for each block whose blob does not decode. It removes
 	// the block from the archive.

@@ -286,6 +286,36 @@ func TestRepairOfTheDirectory(t *testing.T) {
 	}
 }
 
+// damagedEntry is a store in which an element of each directory entry cannot be read.
+type damagedEntry struct {
+	*pebble.Store
+	damaged int
+}
+
+func (s *damagedEntry) Channel(ctx context.Context, pv string) (store.Channel, bool, error) {
+	c, found, err := s.Store.Channel(ctx, pv)
+	c.Damaged = s.damaged
+	return c, found, err
+}
+
+func (s *damagedEntry) DropDamaged(context.Context, string) error {
+	s.damaged = 0
+	return nil
+}
+
+// TestElementsOfTheDirectoryThatCannotBeRead makes sure that a check names them, and that a repair removes them.
+func TestElementsOfTheDirectoryThatCannotBeRead(t *testing.T) {
+	a := newArchive(t)
+	st := &damagedEntry{a.Store, 2}
+	a.must(a.AddChannel(t.Context(), store.Channel{PV: pv, Deleted: []store.Deleted{{From: noon - 5, To: noon - 4}, {From: noon, To: math.MaxInt64}, {From: 5, To: 4}}}))
+	want := []string{"wrong_directory: 2 of its elements cannot be read", "wrong_directory: only ranges in the past", "wrong_directory: only ranges in the past"}
+	a.wrong(a.check(st, options()), want...)
+	opts := options()
+	opts.Repair = true
+	a.wrong(a.check(st, opts), want...)
+	a.wrong(a.check(st, options()), want[1:]...)
+}
+
 // TestStoreThatCannotListBlocks checks that in a store that cannot list its blocks, only
 // buckets in the directory are checked.
 func TestStoreThatCannotListBlocks(t *testing.T) {

@@ -3,6 +3,7 @@ package layout
 import (
 	"context"
 	"slices"
+	"time"
 
 	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
@@ -20,14 +21,18 @@ type Directory interface {
 }
 
 // Refresh reads the entry of a PV from the store. Callers do so before they read the PV's
-// blocks, because blocks may have moved to other buckets.
-func (e *Entry) Refresh(ctx context.Context, d Directory, pv string) error {
+// blocks, because blocks may have moved to other buckets. now is the latest that the present may be, in ns since 1970.
+func (e *Entry) Refresh(ctx context.Context, d Directory, pv string, now int64) error {
 	c, _, err := d.Channel(ctx, pv)
 	if err == nil {
+		c.LeaveOutFuture(MaxDeleted(now))
 		e.Channel = c
 	}
 	return err
 }
+
+// MaxDeleted returns the latest end of deleted ranges that a sealer believes, in ns since 1970. Clocks may differ.
+func MaxDeleted(now int64) int64 { return now + int64(24*time.Hour) }
 
 // Missing returns the elements that the directory entry of a PV must get before blocks are
 // written from a shard. It returns false if the entry already has all of them.

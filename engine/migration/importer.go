@@ -207,6 +207,8 @@ type one struct {
 	known     bool                                             // the archive has samples of the PV from before the import
 	last      int64                                            // time of the latest sample that was imported
 	marks     []store.PVMark                                   // of the batch that is read
+	states    ownStates                                        // of engines
+	overruled int                                              // marks that were left out because of states
 	metadata  *sample.Metadata                                 // that is not stored yet
 	deleted   store.Mask                                       // ranges that users have deleted, with engines
 }
@@ -226,6 +228,9 @@ func (o *one) prepare(ctx context.Context) (err error) {
 		}
 	}
 	if err != nil || o.opts.DryRun {
+		return err
+	}
+	if err := o.readOwnStates(ctx); err != nil {
 		return err
 	}
 	o.out, err = o.newOutput()

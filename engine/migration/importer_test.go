@@ -2,10 +2,12 @@ package migration
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
 )
 
@@ -114,6 +117,41 @@ func TestImportsDisconnectsAsMarks(t *testing.T) {
 		if len(got) != 4 || got[0] != 4 || got[1] != int64(sample.Disconnected) || got[2] != 80 || got[3] != int64(sample.Connected) {
 			t.Errorf("marks at %v", got)
 		}
+	}
+}
+
+// TestMarksOfTheOtherArchiveGiveWay imports the connections of another archiver that ran at the same time as this one. While an
+// engine was connected, the other archiver's loss of the connection must not look like a gap.
+func TestMarksOfTheOtherArchiveGiveWay(t *testing.T) {
+	const begin = 1767225600
+	lost := func(second int, from, to int64) string {
+		return event(byte(second), field("cnxlostepsecs", fmt.Sprint(begin+from))+field("cnxregainedepsecs", fmt.Sprint(begin+to)))
+	}
+	dir := write(t, map[string]string{"A/B:2026.pb": header + event(1, "") + lost(60, 10, 20) + lost(70, 61, 65) + lost(99, 80, 90)})
+	st := newStore(t)
+	own := func(second int64, writer byte, kind sample.MarkKind) store.PVMark {
+		return store.PVMark{PV: "A:B", Writer: store.WriterID{writer}, Mark: sample.Mark{Time: (begin + second) * 1e9, Kind: kind}}
+	}
+	err := st.PutMarks(t.Context(), own(5, 1, sample.Searching), own(15, 1, sample.Connected), own(50, 2, sample.Connected),
+		own(60, 1, sample.Disconnected), own(85, 2, sample.Disconnected), own(95, 2, sample.Connected))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newImporter(t, Options{Store: st}).Import(t.Context(), all(t, dir), "A:B")
+	if err != nil || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "4 marks of connections are left out") {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var got []string
+	for m, err := range st.Marks(t.Context(), "A:B", query.Earliest, query.Latest) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Writer == store.Imported {
+			got = append(got, fmt.Sprint(m.Kind, " ", m.Time/1e9-begin))
+		}
+	}
+	if want := []string{"disconnected 10", "connected 90"}; !slices.Equal(got, want) {
+		t.Errorf("marks are %q, want %q", got, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/layout/layouttest"
+	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/store"
 )
 
@@ -82,6 +83,34 @@ func TestImportEndsIfSamplesAreSealedAsTheyAreRead(t *testing.T) {
 		at.Wait()
 		if len(j.accounts) != 0 || finished.Load() != 1 {
 			t.Fatalf("try %d: %d PVs are waited for, and the PV was reported %d times", n, len(j.accounts), finished.Load())
+		}
+	}
+}
+
+// TestAnImportChoosesAShardThatIsSealed imports a PV whose samples are in a shard that no engine holds any longer.
+func TestAnImportChoosesAShardThatIsSealed(t *testing.T) {
+	st := newStore(t)
+	home := pvname.Shard("A", 4)
+	other := (home + 1) % 4
+	if err := st.AddChannel(t.Context(), store.Channel{PV: "A", Shards: []int{other, home + 4}}); err != nil {
+		t.Fatal(err)
+	}
+	m := newImporter(t, Options{Store: st, Engines: true})
+	defer m.Close()
+	shard := func() int {
+		out, err := (&one{Importer: m, name: "A"}).newOutput()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.(*sealedLater).queue.shard
+	}
+	if got := shard(); got != home {
+		t.Errorf("without engines, the samples go to shard %d, want %d", got, home)
+	}
+	for _, sealed := range []int{other, home + 4} {
+		err := st.PutClaim(t.Context(), store.Claim{Shard: sealed, Writer: store.NewWriter(), Epoch: 1, Sealing: store.FirstTerm})
+		if got := shard(); err != nil || got != sealed {
+			t.Errorf("the samples go to shard %d, want %d, which an engine seals; %v", got, sealed, err)
 		}
 	}
 }

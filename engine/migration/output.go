@@ -35,10 +35,27 @@ func (o *one) newOutput() (output, error) {
 		return err
 	})
 	o.deleted = c.Mask()
-	if n := len(c.Shards); n > 0 && !slices.Contains(c.Shards, shard) {
-		shard = c.Shards[n-1] // a sealer that captures the PV need not notice the work of another one
+	if err == nil && !slices.Contains(c.Shards, shard) {
+		shard, err = o.to.ledShard(c.Shards, shard)
 	}
 	return &sealedLater{account: newAccount(o.name, o.to), queue: o.to.queue(shard)}, err
+}
+
+// ledShard returns the last one of some shards of a PV that an engine seals: a sealer that captures the PV need not notice the work
+// of another one. If no engine seals any of them, as after two engines captured the PV in another cluster, ledShard returns
+// the home shard, in which readers look, too.
+func (j *journaled) ledShard(shards []int, home int) (int, error) {
+	for _, shard := range slices.Backward(shards) {
+		led := false
+		if err := j.retry("reading claims", func(ctx context.Context) error {
+			claims, err := j.store.Claims(ctx, shard)
+			led = leader(claims) != nil
+			return err
+		}); err != nil || led {
+			return shard, err
+		}
+	}
+	return home, nil
 }
 
 // nowhere stores nothing.

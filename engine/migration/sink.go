@@ -15,6 +15,7 @@ func (o *one) read(ctx context.Context, src Source) error {
 	if err := src.Read(ctx, o.name, o.opts.Since, o.opts.Until, o); err != nil {
 		return err
 	}
+	o.noteOverruled()
 	return o.putMarks(ctx) // those after the last batch
 }
 
@@ -56,13 +57,6 @@ func cut(run *sample.Run, from, until int64) *sample.Run {
 	out := &sample.Run{Type: run.Type}
 	out.AppendRange(run, first, max(first, end))
 	return out
-}
-
-// Mark implements Sink. Marks outside of the times to import are left out.
-func (o *one) Mark(m sample.Mark) {
-	if m.Time >= o.opts.Since && m.Time < o.opts.Until {
-		o.marks = append(o.marks, store.PVMark{PV: o.name, Writer: store.Imported, Mark: m})
-	}
 }
 
 // putMarks stores the marks that were noted.

@@ -1,11 +1,14 @@
 package names
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -127,26 +130,42 @@ func (b *Book) read(ctx context.Context) (*View, error) {
 }
 
 // put appends facts to the register. Their times are later than now, in ns since 1970, and than those of all facts that were
-// read. The caller is the only one that writes as writer w.
+// read. Other books read only what is not long before the latest fact. So put appends the facts again if that takes long and
+// other facts are stored meanwhile. The caller is the only one that writes as writer w.
 func (b *Book) put(ctx context.Context, w store.WriterID, now int64, facts []Fact) error {
 	v, err := b.Refresh(ctx)
-	if err != nil {
-		return err
+	for range maxLate {
+		if err != nil {
+			return err
+		}
+		first := max(now, v.latest+1) + 1
+		if err := b.append(ctx, w, first, facts); err != nil {
+			return err
+		}
+		if v, err = b.Refresh(ctx); err == nil && v.latest-first < overlap/2 {
+			return nil
+		}
 	}
+	return cmp.Or(err, errLate)
+}
+
+// maxLate is how often facts are appended, at most.
+const maxLate = 3
+
+var errLate = errors.New("storing names of PVs takes so long that readers may not find them")
+
+// append appends facts to the register, with a time for each, from first on.
+func (b *Book) append(ctx context.Context, w store.WriterID, first int64, facts []Fact) error {
 	marks := make([]store.PVMark, len(facts))
 	for i := range facts {
-		now = max(now, v.latest+1) + 1 // a mark for each time
-		marks[i] = facts[i].mark(now, w)
+		marks[i] = facts[i].mark(first+int64(i), w)
 	}
-	for len(marks) > 0 {
-		n := min(len(marks), batch)
-		if err := b.store.PutMarks(ctx, marks[:n]...); err != nil {
+	for some := range slices.Chunk(marks, batch) {
+		if err := b.store.PutMarks(ctx, some...); err != nil {
 			return fmt.Errorf("storing names of PVs: %w", err)
 		}
-		marks = marks[n:]
 	}
-	_, err = b.Refresh(ctx)
-	return err
+	return nil
 }
 
 // batch is the maximum number of facts that are written at a time.

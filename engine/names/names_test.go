@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
@@ -70,10 +72,11 @@ func TestTheLatestFactCounts(t *testing.T) {
 		alsoCaptured []string
 	}{
 		{ahead, "A<B@X C<D", "A<B@X C<D@", nil},
-		{behind, "A<E", "A<E@ C<D@", nil},     // it does not capture C
-		{ahead, "", "A<E@ C<D@", nil},         // nothing is captured any longer: the facts stay
-		{behind, "", "C<D@", []string{"A"}},   // captured without names
-		{ahead, "C<D A@Y", "A<@Y C<D@", nil},  // again
+		{behind, "A<E", "A<E@ C<D@", nil},    // it does not capture C
+		{ahead, "", "A<E@ C<D@", nil},        // nothing is captured any longer: the facts stay
+		{behind, "", "C<D@", []string{"A"}},  // captured without names
+		{ahead, "C<D A@Y", "A<@Y C<D@", nil}, // again
+		{behind, "", "A<@Y C<D@", []string{"Z"}},
 		{behind, "C<D A@Y", "A<@Y C<D@", nil}, // nothing to write
 	} {
 		set(t, step.w, step.names, step.alsoCaptured...)
@@ -111,6 +114,88 @@ func TestViewFollowsFormerNames(t *testing.T) {
 	}
 	if pv, is := v.Target("ONE"); !is || pv != "Q" { // the later fact
 		t.Errorf("the alias of two PVs is one of %s", pv)
+	}
+}
+
+// TestACapturedAliasIsItsOwnPV removes a PV with aliases from its group, and captures one of the aliases as a PV. If the alias
+// still led to the removed PV, nobody could read the samples of the new one.
+func TestACapturedAliasIsItsOwnPV(t *testing.T) {
+	st := openStore(t)
+	w := NewWriter(NewBook(st, nil), store.WriterID{1}, func() int64 { return 1 }, slog.New(slog.DiscardHandler))
+	set(t, w, "A<B@X,Y")
+	set(t, w, "", "X")
+	if got := text(t, NewBook(st, nil)); got != "A<B@Y" {
+		t.Errorf("names are %q, want A<B@Y", got)
+	}
+	set(t, w, "", "Y")
+	set(t, w, "A<B@Y") // Y is no channel of a group any longer
+	if got := text(t, NewBook(st, nil)); got != "A<B@Y" {
+		t.Errorf("names are %q, want A<B@Y", got)
+	}
+}
+
+// TestWrittenNamesAreKept lets an engine with an older assignment write last. The names must become those of the newer one.
+func TestWrittenNamesAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, err := pebble.OpenMemory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := slog.New(slog.DiscardHandler)
+		now := func() int64 { return time.Now().UnixNano() }
+		w := NewWriter(NewBook(st, nil), store.WriterID{1}, now, log)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			w.Run(ctx, t.Context())
+		}()
+		w.Set(map[string]Fact{"A": {PV: "A", Former: []string{"B"}}}, func(pv string) bool { return pv == "A" })
+		synctest.Wait()
+		set(t, NewWriter(NewBook(st, nil), store.WriterID{2}, now, log), "", "A") // it captures A without names
+		if got := text(t, NewBook(st, nil)); got != "" {
+			t.Fatalf("names are %q", got)
+		}
+		time.Sleep(checkEvery)
+		synctest.Wait()
+		if got := text(t, NewBook(st, nil)); got != "A<B@" {
+			t.Errorf("names are %q, want A<B@", got)
+		}
+		cancel()
+		<-ended
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// delayed is a store that is away until the clock is late, while another engine writes.
+type delayed struct {
+	Store
+	meanwhile func()
+}
+
+func (d *delayed) PutMarks(ctx context.Context, marks ...store.PVMark) error {
+	if do := d.meanwhile; do != nil {
+		d.meanwhile = nil
+		do()
+	}
+	return d.Store.PutMarks(ctx, marks...)
+}
+
+// TestReadersFindLateFacts stores a fact whose time is long before that of a fact that readers know already.
+func TestReadersFindLateFacts(t *testing.T) {
+	st, log := openStore(t), slog.New(slog.DiscardHandler)
+	reader, slow := NewBook(st, nil), &delayed{Store: st}
+	slow.meanwhile = func() {
+		set(t, NewWriter(NewBook(st, nil), store.WriterID{2}, func() int64 { return 10 * overlap }, log), "C<D")
+		if got := text(t, reader); got != "C<D@" {
+			t.Errorf("names are %q", got)
+		}
+	}
+	set(t, NewWriter(NewBook(slow, nil), store.WriterID{1}, func() int64 { return overlap }, log), "A<B")
+	if got := text(t, reader); got != "A<B@ C<D@" {
+		t.Errorf("names are %q, want those of A, too", got)
 	}
 }
 

@@ -23,8 +23,13 @@ type Writer struct {
 
 	writing sync.Mutex // held while facts are written
 	mu      sync.Mutex
-	target  *target // not written yet, or nil
+	target  *target // nil before the first one
+	written bool    // the register has the target
 }
+
+// checkEvery is the time after which the register is compared again with a target that was written: an engine with an older
+// assignment may have written another fact since then.
+const checkEvery = 10 * time.Minute
 
 // target is what the register must say.
 type target struct {
@@ -41,7 +46,7 @@ func NewWriter(b *Book, id store.WriterID, now func() int64, log *slog.Logger) *
 // that is not among the named ones has no other names any longer. Set does not block.
 func (w *Writer) Set(named map[string]Fact, captured func(pv string) bool) {
 	w.mu.Lock()
-	w.target = &target{named, captured}
+	w.target, w.written = &target{named, captured}, false
 	w.mu.Unlock()
 	select {
 	case w.wake <- struct{}{}:
@@ -51,9 +56,16 @@ func (w *Writer) Set(named map[string]Fact, captured func(pv string) bool) {
 
 // Run writes targets until ctx ends. Then it tries once more to write the last one, until hard ends.
 func (w *Writer) Run(ctx, hard context.Context) {
+	again := time.NewTicker(checkEvery)
+	defer again.Stop()
 	for {
 		select {
 		case <-w.wake:
+			w.write(ctx)
+		case <-again.C:
+			w.mu.Lock()
+			w.written = false
+			w.mu.Unlock()
 			w.write(ctx)
 		case <-ctx.Done():
 			if err := w.try(hard); err != nil {
@@ -88,14 +100,15 @@ func (w *Writer) report(err error) {
 	}
 }
 
-// try writes the facts of the target that the register lacks. The target is done if that succeeds and there is no newer one.
+// try writes the facts of the target that the register lacks. The target is written if that succeeds and there is no newer
+// one.
 func (w *Writer) try(ctx context.Context) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	w.mu.Lock()
-	t := w.target
+	t, written := w.target, w.written
 	w.mu.Unlock()
-	if t == nil {
+	if t == nil || written {
 		return nil
 	}
 	v, err := w.book.Refresh(ctx)
@@ -111,12 +124,13 @@ func (w *Writer) try(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.target == t {
-		w.target = nil
+		w.written = true
 	}
 	return nil
 }
 
-// missing returns the facts that a view lacks, sorted by PV.
+// missing returns the facts that a view lacks, sorted by PV. An alias that is now captured as a PV of its own is taken from
+// the PV that had it: that PV is in no group any longer.
 func (t *target) missing(v *View) (facts []Fact) {
 	for pv := range t.named {
 		want, has := t.named[pv], v.Of(pv)
@@ -125,8 +139,13 @@ func (t *target) missing(v *View) (facts []Fact) {
 		}
 	}
 	for f := range v.All() {
-		if _, named := t.named[f.PV]; !named && t.captured(f.PV) {
+		switch _, named := t.named[f.PV]; {
+		case named:
+		case t.captured(f.PV):
 			facts = append(facts, Fact{PV: f.PV})
+		case slices.ContainsFunc(f.Aliases, t.captured):
+			f.Aliases = slices.DeleteFunc(slices.Clone(f.Aliases), t.captured)
+			facts = append(facts, f)
 		}
 	}
 	slices.SortFunc(facts, func(a, b Fact) int { return cmp.Compare(a.PV, b.PV) })

@@ -3,6 +3,7 @@
 //
 //	policies ──▶ New ──▶ Set ──┬─ For(user, groups) ──▶ View ── Sees(PV) ──▶ may this reader read it?
 //	                           ├─ Refuses(ArchiveGroup, PV) ──▶ which policy forbids to archive it?
+//	                           ├─ Hides(ArchiveGroup, PV) ──▶ which policy forbids to enable other PVs by it?
 //	                           └─ KeepsData(ArchiveGroup, PV) ──▶ must its data stay?
 //
 // The longest prefix decides. If several policies have it, each of them must agree. A PV without a policy may be
@@ -120,6 +121,17 @@ func (s *Set) Deciding(pv string) []*Policy {
 func (s *Set) Refuses(group, pv string) (policy string, refused bool) {
 	for _, p := range s.Deciding(pv) {
 		if !p.Owns(group) {
+			return p.Name, true
+		}
+	}
+	return "", false
+}
+
+// Hides returns the name of a policy that forbids an ArchiveGroup to show values of a PV to the readers of the group's own
+// PVs, and whether there is one. A group may show those of PVs that it owns, and those that everybody may read.
+func (s *Set) Hides(group, pv string) (policy string, hidden bool) {
+	for _, p := range s.Deciding(pv) {
+		if !p.Owns(group) && !p.Readers.Everybody {
 			return p.Name, true
 		}
 	}

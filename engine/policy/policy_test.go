@@ -81,6 +81,22 @@ func TestWhoOwns(t *testing.T) {
 	}
 }
 
+// TestWhoShowsValues checks whose values an ArchiveGroup may show to the readers of its own PVs.
+func TestWhoShowsValues(t *testing.T) {
+	s := site()
+	for _, c := range []struct{ group, pv, policy string }{ // policy is the one that hides the PV
+		{"vacuum", "SR:VAC:P1", ""}, {"ring", "SR:VAC:P1", "vacuum"}, {"vacuum", "SR:MAG:I", ""}, {"any", "OTHER", ""},
+		{"linac", "LI:A", "twin2"}, {"both", "LI:A", ""}, {"any", "SR:VAC:X", ""}, {"any", "LI:A", "twin1"},
+	} {
+		if got, hidden := s.Hides(c.group, c.pv); got != c.policy || hidden != (c.policy != "") {
+			t.Errorf("group %q: %s is hidden by %q, want %q", c.group, c.pv, got, c.policy)
+		}
+	}
+	if _, hidden := (*Set)(nil).Hides("g", "A"); hidden {
+		t.Error("a set without policies hides a PV")
+	}
+}
+
 func TestNoPolicyRefusesNothing(t *testing.T) {
 	for _, s := range []*Set{nil, New(nil)} {
 		v := s.For("", nil)

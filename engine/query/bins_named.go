@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -48,8 +49,7 @@ func (n *named) binning(
 	var err error
 	b.joined = n.joined(list, opts.Lost)
 	if b.seam, err = n.seam(ctx, list[0]); err != nil || b.seam <= b.first {
-		b.joinFirst()
-		return b, err
+		return b, cmp.Or(err, n.joinFirst(ctx, b, list[0], opts.Lost))
 	}
 	opts.Width = b.width
 	b.older, err = n.binning(ctx, list[1:], levels, b.first, b.end-1, b.width, opts)
@@ -80,9 +80,35 @@ func (b *binning) findSeamNamed(ctx context.Context, n *named, list []string, lo
 	if b.seam, err = n.seam(ctx, list[0]); err != nil {
 		return err
 	}
-	b.joinFirst()
+	if err := n.joinFirst(ctx, b, list[0], lost); err != nil {
+		return err
+	}
 	_, err = b.joined(ctx, b.first, b.first)
 	return err
+}
+
+// joinFirst does what binning.joinFirst does, also if the PV has no value yet at the beginning of the bins.
+func (n *named) joinFirst(ctx context.Context, b *binning, pv string, lost *Losses) error {
+	b.joinFirst()
+	if b.seam > b.first {
+		return nil
+	}
+	whole, err := n.isWholeSince(ctx, pv, b.seam)
+	if err != nil || !whole {
+		return err
+	}
+	own, err := n.base.Read(ctx, pv, b.first, b.first, Options{Lost: lost})
+	if errors.Is(err, ErrUnknownPV) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, err := range own.All {
+		return err
+	}
+	b.seam = b.first + 1
+	return nil
 }
 
 // joined returns a function that reads the samples of all names of a list.

@@ -22,7 +22,8 @@
 //     row after the sealed position, or it was in a block before the reader read that
 //     position. If a row is deleted in the meantime, it was sealed before.
 //   - Rows of a PV are in three kinds of shards: its home shard, which its name determines,
-//     the shard that captures it now, and the shards that the directory lists. The directory
+//     the shard that captures it now, and the shards that the directory lists. If no engine
+//     captures it, that in which two engines would capture it is added. The directory
 //     lists the shard and the bucket of a block before the block is written. The reader
 //     therefore reads the directory twice. It reads the shards before the claims, and the
 //     buckets after the journal. It reads the claims of the home shard at the same time as the

@@ -9,6 +9,7 @@ import (
 	"varve.dev/varve/engine/names"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -115,6 +116,9 @@ func (n *named) read(ctx context.Context, list []string, from, to int64, opts Op
 	}
 	from, to = max(from, Earliest), min(to, Latest)
 	if failed == nil && (from > to || !needsOutside(seam, from, opts) && (opts.Inside || !own.deleted.Overlaps(seam, from))) {
+		if from <= to && !opts.Inside {
+			own.All = n.withLast(ctx, list, own.All, from, seam, opts)
+		}
 		return own, nil // if samples since the seam are deleted, the last one before the range may be that of a former name
 	}
 	last := min(to, seam-1)
@@ -130,6 +134,62 @@ func (n *named) read(ctx context.Context, list []string, from, to int64, opts Op
 	return &Samples{CompleteUntil: min(own.CompleteUntil, older.CompleteUntil), All: func(yield func(*sample.Run, error) bool) {
 		unite(own.All, older.All, from, opts.Inside, yield)
 	}}, nil
+}
+
+// withLast yields samples of the first name of a list, from long after its seam. If none is at or before the beginning of the
+// range, because the PV got no value for long after it was connected, the last sample of the former names comes first.
+func (n *named) withLast(ctx context.Context, list []string, own iter.Seq2[*sample.Run, error], from, seam int64, opts Options) iter.Seq2[*sample.Run, error] {
+	return func(yield func(*sample.Run, error) bool) {
+		begun := false
+		for run, err := range own {
+			if !begun && err == nil && run.Times[0] > from && !n.yieldLast(ctx, list, seam, opts, yield) {
+				return
+			}
+			begun = true
+			if !yield(run, err) || err != nil {
+				return
+			}
+		}
+		if !begun {
+			n.yieldLast(ctx, list, seam, opts, yield)
+		}
+	}
+}
+
+// yieldLast yields the last sample of the former names in a list before the seam. It yields nothing if samples since then have
+// expired, because one of these may have been the last one. It returns false after an error, or if yield does.
+func (n *named) yieldLast(ctx context.Context, list []string, seam int64, opts Options, yield func(*sample.Run, error) bool) bool {
+	whole, err := n.isWholeSince(ctx, list[0], seam)
+	if err == nil && !whole {
+		return true
+	}
+	var older *Samples
+	if err == nil {
+		older, err = n.read(ctx, list[1:], seam-1, seam-1, opts)
+	}
+	switch {
+	case errors.Is(err, ErrUnknownPV):
+		return true
+	case err != nil:
+		yield(nil, err)
+		return false
+	}
+	for run, err := range older.All {
+		if !yield(run, err) || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// isWholeSince reports whether no sample of a name since a time has expired or was deleted to make room.
+func (n *named) isWholeSince(ctx context.Context, pv string, since int64) (bool, error) {
+	ch, _, err := n.base.Store.Channel(ctx, pv)
+	if err != nil || scan.WholeSince(ch.Starts, n.base.now()) > since {
+		return false, err
+	}
+	c, found, err := n.base.Store.Cutoff(ctx)
+	return err == nil && (!found || c.Before <= since), err
 }
 
 // count counts the samples of a list of names.

@@ -355,6 +355,57 @@ func TestNamesOverTime(t *testing.T) {
 	}
 }
 
+// TestARenamedPVWithoutAValueForLong reads a PV that got its first value long after it was connected. Before that, the PV holds
+// the last value of its former name, unless values since then may have expired.
+func TestARenamedPVWithoutAValueForLong(t *testing.T) {
+	a := &rig{T: t, st: openPebble(t)}
+	a.add("OLD", 10, 11, 15)
+	a.add("NEW", 100, 1000, 1010)
+	a.add("MUTE", 0, 1)
+	a.mark("MUTE", 100, sample.Connected)
+	a.mark("NEVER", 100, sample.Connected)
+	book := writeNames(t, a.st, names.Fact{PV: "NEW", Former: []string{"OLD"}}, names.Fact{PV: "NEVER", Former: []string{"OLD"}}, names.Fact{PV: "MUTE", Former: []string{"OLD"}})
+	q := query.Named(&query.Reader{Store: a.st, Shards: shards, Now: func() int64 { return 5000e9 }}, book)
+	for _, c := range []struct {
+		pv       string
+		from, to int64
+		want     string
+	}{
+		{"NEW", 500, 600, "15"}, {"NEW", 500, 1005, "15 1000"}, {"NEW", 1000, 1010, "1000 1010"}, {"NEW", 1005, 1010, "1000 1010"},
+		{"NEVER", 500, 600, "15"}, {"MUTE", 500, 600, "1"},
+	} {
+		if got := strings.Trim(fmt.Sprint(a.read(q, c.pv, c.from, c.to)), "[]"); got != c.want {
+			t.Errorf("%s from %d to %d: %s, want %s", c.pv, c.from, c.to, got, c.want)
+		}
+	}
+	firstBin := func(pv string) float64 {
+		bins, err := q.Bins(t.Context(), pv, 500e9, 900e9, 4, query.BinOptions{Empty: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, err := range bins.All {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b.Mean
+		}
+		return math.NaN()
+	}
+	if got := firstBin("NEW"); got != 15 {
+		t.Errorf("the first bin has the mean %v, want 15", got)
+	}
+	if err := a.st.AddChannel(t.Context(), store.Channel{PV: "NEW", Starts: []store.Bucket{store.Hour.Of(200e9).In(store.Keep1d)}}); err != nil {
+		t.Fatal(err)
+	}
+	q = query.Named(&query.Reader{Store: a.st, Shards: shards, Now: func() int64 { return 500_000e9 }}, book)
+	if got := a.read(q, "NEW", 100_000, 100_001); !slices.Equal(got, []int64{1010}) {
+		t.Errorf("later, the PV has the value of %v", got)
+	}
+	if got := a.read(q, "NEW", 500, 600); len(got) > 0 {
+		t.Errorf("after values may have expired, the PV has the value of %v", got)
+	}
+}
+
 // TestHiddenFormerNamesDoNotLeak reads a PV of which the reader may not know a former name, or an alias.
 func TestHiddenFormerNamesDoNotLeak(t *testing.T) {
 	a := &rig{T: t, st: openPebble(t)}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -235,6 +236,9 @@ func (p *plan) hidesBefore() bool {
 	})
 }
 
+// maxAhead is how far ahead of the present a deleted range may end: clocks may differ.
+const maxAhead = int64(24 * time.Hour)
+
 // collect reads everything except the blocks once, in the order that the package comment explains.
 func (p *plan) collect(ctx context.Context, recent Recent, shards int) error {
 	held := Held{Unanswered: true}
@@ -256,6 +260,9 @@ func (p *plan) collect(ctx context.Context, recent Recent, shards int) error {
 	}
 	p.completeUntil = min(p.completeUntil, held.confirmedUntil())
 	inShards := append(slices.Concat(ch.Shards, held.Shards), home)
+	if !held.Known { // two engines may have captured it, and the directory knows that only once samples are sealed
+		inShards = append(inShards, home+shards)
+	}
 	slices.Sort(inShards)
 	for _, shard := range slices.Compact(inShards) {
 		of := claims
@@ -275,6 +282,7 @@ func (p *plan) collect(ctx context.Context, recent Recent, shards int) error {
 	if ch, _, err = p.store.Channel(ctx, p.PV); err != nil {
 		return err
 	}
+	ch.LeaveOutFuture(p.Now + maxAhead)
 	p.starts, p.deleted, p.Deleted = ch.Starts, ch, ch.Mask()
 	p.Unsealed, p.large = append(p.Unsealed, p.large...), nil
 	return nil

@@ -57,6 +57,16 @@ func TestUnknownPV(t *testing.T) {
 	a.reads(0, 10, "")
 }
 
+// TestARemovedPVOfTwoEngines reads a PV that two engines captured for a moment. It is in no group any longer, and its samples are
+// not sealed, so the directory does not know its shard.
+func TestARemovedPVOfTwoEngines(t *testing.T) {
+	a := newArchive(t, 1)
+	a.row(writer(1), home()+testShards, float(epoch+1, 1), float(epoch+2, 2))
+	a.row(writer(2), home()+testShards, float(epoch+2, 2), float(epoch+3, 3))
+	a.check(a.store.PutMarks(t.Context(), store.PVMark{PV: testPV, Mark: sample.Mark{Time: epoch, Kind: sample.Connected}}))
+	a.reads(0, 10, "1:1 2:2 3:3 ")
+}
+
 // TestMissingSamplesFailTheRead checks that a read fails if it needs samples of an engine that
 // does not answer, and no other place has them.
 func TestMissingSamplesFailTheRead(t *testing.T) {

@@ -18,6 +18,7 @@ func LastInBlocks(ctx context.Context, st store.Store, pv string, at int64) (las
 	now := time.Now().UnixNano()
 	p := newPlan(st, pv, now)
 	p.From, p.To = at, at
+	ch.LeaveOutFuture(now + maxAhead)
 	p.Deleted = ch.Mask()
 	p.Prepare(ch.Starts)
 	p.run(ctx, func(r *sample.Run, failed error) bool {

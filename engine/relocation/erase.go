@@ -107,6 +107,7 @@ func (s *Shard) beginPass(ctx context.Context, e *erasure) error {
 	if err != nil {
 		return err
 	}
+	c.LeaveOutFuture(layout.MaxDeleted(s.cfg.Clock.Now().End))
 	e.mask, e.open, e.stuck = c.Mask(), nil, false
 	first := int64(math.MaxInt64)
 	for _, d := range c.Deleted {

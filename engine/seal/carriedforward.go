@@ -107,7 +107,7 @@ func (s *Shard) carryLate(ctx context.Context, parts []part, now int64) ([]part,
 		if len(ser.late) == 0 {
 			return nil
 		}
-		if err := ser.entry.Refresh(ctx, s.cfg.Store, pv); err != nil {
+		if err := ser.entry.Refresh(ctx, s.cfg.Store, pv, s.clock.Now().End); err != nil {
 			return err
 		}
 		for len(ser.late) > 0 {

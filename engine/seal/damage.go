@@ -25,7 +25,7 @@ type Damage struct {
 
 // Found is what was found damaged.
 type Found struct {
-	// Count is the number of blocks and journal rows, and First describes the first one.
+	// Count is the number of blocks, journal rows and directory entries, and First describes the first one.
 	Count int
 	First string
 	// IDs are the IDs of the first ones, at most MaxIDs. A block or a row has the same ID in every
@@ -36,14 +36,14 @@ type Found struct {
 // MaxIDs is the maximum number of IDs in Found.
 const MaxIDs = 256
 
-// note counts a damaged object, unless another sealer of the engine has found it. key has all fields
-// of the object's key. name describes the object, and is kept if it is the first one.
-func (d *Damage) note(key, name string) {
+// note counts a damaged object, and reports whether it is new: no other sealer of the engine has found it before. key has all
+// fields of the object's key. name describes the object, and is kept if it is the first one.
+func (d *Damage) note(key, name string) (isNew bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id := xxhash.Sum64String(key)
 	if d.known[id] {
-		return
+		return false
 	}
 	if d.known == nil || len(d.known) >= maxReported {
 		d.known = map[uint64]bool{}
@@ -55,6 +55,7 @@ func (d *Damage) note(key, name string) {
 	if len(d.found.IDs) < MaxIDs {
 		d.found.IDs = append(d.found.IDs, id)
 	}
+	return true
 }
 
 // Found returns what was found damaged since the engine started.
@@ -104,6 +105,16 @@ func (s *Shard) quarantine(d *scan.Damaged) {
 		s.cfg.found.note(fmt.Sprintf("block %q %d %d %v %d", key.PV, key.Bucket, key.Start, key.Writer, key.N), fmt.Sprintf("the block of %s that begins at %s", d.Block.PV, time.Unix(0, d.Block.Start).UTC().Format(time.RFC3339)))
 		s.reportLost(d.Block.PV, m)
 	}
+}
+
+// noteEntry reports that elements of a PV's directory entry cannot be read, once. No sample is lost.
+func (s *Shard) noteEntry(c *store.Channel) {
+	if c.Damaged == 0 || !s.cfg.found.note(fmt.Sprintf("entry %q", c.PV), "the directory entry of "+c.PV) {
+		return
+	}
+	s.cfg.Metrics.Damaged.Inc()
+	s.cfg.Log.Error("a part of the directory entry of a PV cannot be read, so deleted samples may be visible again; run `varve store check`, and delete them again",
+		"shard", s.shardJournal.Shard, "pv", c.PV, "elements", c.Damaged)
 }
 
 func (s *Shard) reportLost(pv string, m sample.Mark) {

@@ -3,6 +3,8 @@ package seal
 import (
 	"context"
 	"fmt"
+
+	"varve.dev/varve/engine/layout"
 )
 
 // Erase removes the samples of ranges that users have deleted from the tiles of PVs, and begins to remove them from
@@ -34,6 +36,7 @@ func (s *Shard) Erase(ctx context.Context, pvs []string) error {
 			return err
 		}
 		s.forget(pv)
+		c.LeaveOutFuture(layout.MaxDeleted(s.clock.Now().End))
 		if err := s.tiles.Erase(ctx, pv, c.OpenMask()); err != nil {
 			return fmt.Errorf("deleting samples of %s from rollups: %w", pv, err)
 		}

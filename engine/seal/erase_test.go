@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"math"
 	"testing"
 
 	"varve.dev/varve/engine/layout/layouttest"
@@ -23,5 +24,27 @@ func TestAnImportDoesNotBringDeletedSamplesBack(t *testing.T) {
 		if got := lastBefore(t, cfg, at); got != want {
 			t.Errorf("the last sample at %d is that of %d, want %d", at-noon, got-noon, want-noon)
 		}
+	}
+}
+
+// TestADamagedRangeDropsNoSamples seals samples of a PV whose directory entry has a deleted range that has not ended. Nobody
+// can delete the future, so the range is damaged. The samples must be stored.
+func TestADamagedRangeDropsNoSamples(t *testing.T) {
+	cfg := newImporterConfig(t)
+	ranges := []store.Deleted{{From: noon + 10, To: noon + 20}, {From: noon + 30, To: math.MaxInt64}}
+	if err := cfg.Store.AddChannel(t.Context(), store.Channel{PV: "A", Deleted: ranges}); err != nil {
+		t.Fatal(err)
+	}
+	m := NewImporter("A", 1, true, cfg)
+	defer m.Close()
+	expired, err := m.Store(t.Context(), layouttest.Numbers(noon, noon+15, noon+40, noon+50))
+	if err != nil || expired != 1 {
+		t.Errorf("%d samples are refused, %v; want 1", expired, err)
+	}
+	if got := lastBefore(t, cfg, noon+60); got != noon+50 {
+		t.Errorf("the last sample is that of %d", got-noon)
+	}
+	if f := m.shard.cfg.Found().Found(); f.Count != 1 || f.First != "the directory entry of A" {
+		t.Errorf("found %+v", f)
 	}
 }

@@ -48,7 +48,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Adopted:     counter("adopted_runs_total", "Runs of samples of other writers that were sealed."),
 		Retries:     counter("retries_total", "Operations of the store that failed and were retried."),
 		Failures:    counter("failures_total", "Checkpoints that failed."),
-		Damaged:     counter("damaged_objects_total", "Blocks, journal rows and rollup tiles that could not be read."),
+		Damaged:     counter("damaged_objects_total", "Blocks, journal rows, directory entries and rollup tiles that could not be read."),
 		Duration: f.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "varve", Subsystem: "seal", Name: "checkpoint_seconds", Help: "Duration of a checkpoint of a shard.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),

@@ -266,11 +266,11 @@ func (s *Shard) load(ctx context.Context, parts []part) ([]part, error) {
 		if !ser.unsure {
 			return nil
 		}
-		c, found, err := s.cfg.Store.Channel(ctx, pv)
-		ser.entry.Channel = c
-		if err != nil || !found {
+		err := ser.entry.Refresh(ctx, s.cfg.Store, pv, s.clock.Now().End)
+		if err != nil || ser.entry.PV == "" {
 			return err
 		}
+		s.noteEntry(&ser.entry.Channel)
 		r, err := s.lastWhole(ctx, pv, time.Now().UnixNano())
 		if r != nil {
 			ser.changeTier(s.tier(ser))

@@ -26,6 +26,9 @@ type Channel struct {
 	// Deleted are the ranges of time whose samples users have deleted. A reader reads them after memory and
 	// the journal, and hides these samples. A sealer does not store them.
 	Deleted []Deleted
+	// Damaged is the number of elements of the entry that cannot be read. Everybody goes on without them. AddChannel
+	// ignores it.
+	Damaged int
 }
 
 // TiersInUse returns the tiers that may hold samples of the PV, and those that may hold rollups.

@@ -28,6 +28,13 @@ func (c *Channel) Mask() Mask {
 	return maskOf(c.Deleted)
 }
 
+// LeaveOutFuture removes the deleted ranges that end after a time, in ns since 1970, and counts them as damaged. Users delete
+// only past samples. A sealer that believed such a range would drop the PV's samples for years.
+func (c *Channel) LeaveOutFuture(after int64) {
+	kept := slices.DeleteFunc(slices.Clone(c.Deleted), func(d Deleted) bool { return d.To > after })
+	c.Deleted, c.Damaged = kept, c.Damaged+len(c.Deleted)-len(kept)
+}
+
 // OpenMask returns the deleted ranges of which blocks or tiles may still have samples.
 func (c *Channel) OpenMask() Mask {
 	return maskOf(slices.DeleteFunc(slices.Clone(c.Deleted), func(d Deleted) bool { return d.Done || c.IsDone(d) }))

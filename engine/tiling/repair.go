@@ -284,7 +284,7 @@ func (s *Shard) before(ctx context.Context, ser *series, r *level, lo int64) (be
 // refresh reads the directory entry of a PV again. Callers refresh the entry before they read
 // blocks, because blocks may have moved to other buckets.
 func (s *Shard) refresh(ctx context.Context, ser *series) error {
-	return ser.entry.Refresh(ctx, s.cfg.Store, ser.pv)
+	return ser.entry.Refresh(ctx, s.cfg.Store, ser.pv, s.cfg.Clock.Now().End)
 }
 
 // read feeds the sealed samples of a PV in a range. It first feeds the samples of the last

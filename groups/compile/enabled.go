@@ -14,8 +14,9 @@ import (
 // defaultWhen is the condition of enabledBy without when.
 const defaultWhen = "!= 0"
 
-// setEnabledBy sets the condition that enables a channel, whose other settings are known.
-func setEnabledBy(out *capture.Settings, e *v1alpha1.EnabledBy) error {
+// setEnabledBy sets the condition that enables a channel, whose other settings are known. If policies do not let the group show
+// the value of the PV on which it depends, the channel has no condition: who reads its state would learn the value.
+func (w *wantCollector) setEnabledBy(out *capture.Settings, e *v1alpha1.EnabledBy) error {
 	if e == nil {
 		return nil
 	}
@@ -26,6 +27,13 @@ func setEnabledBy(out *capture.Settings, e *v1alpha1.EnabledBy) error {
 	when := cmp.Or(strings.TrimSpace(e.When), defaultWhen)
 	if _, err := condition.Parse(when); err != nil {
 		return fmt.Errorf("parsing enabledBy.when: %w", err)
+	}
+	if by, hidden := w.Policies.Hides(w.group, pv); hidden {
+		if !w.hidden[pv] {
+			w.hidden[pv] = true
+			w.out.addProblem("", fmt.Sprintf("enabledBy %s is ignored, so the PVs are always captured: ArchivePolicy %s lets neither this group own it nor everybody read it", pv, by))
+		}
+		return nil
 	}
 	out.EnabledBy = cmp.Or(pvname.Scheme(e.PV), out.Provider.String()) + "://" + pv + " " + when
 	return nil

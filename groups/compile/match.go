@@ -24,14 +24,7 @@ const maxProgram = 300
 
 // newMatcher returns the matcher of an expression in RE2 syntax. It refuses expressions that would take too long.
 func newMatcher(expression string) (*matcher, error) {
-	tree, err := syntax.Parse(expression, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
-	if n := instructions(tree); n > maxProgram {
-		return nil, fmt.Errorf("the expression has about %d instructions when it is compiled, and may have at most %d: shorten it, or repeat less", n, maxProgram)
-	}
-	re, err := regexp.Compile(expression)
+	re, tree, err := compileBounded(expression)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +37,21 @@ func newMatcher(expression string) (*matcher, error) {
 	return m, nil
 }
 
-// MatchSteps returns at most how many steps the expressions of the rules, pauses and deletions of a group need for one byte of a
-// name.
+// compileBounded compiles an expression, unless it would take too long.
+func compileBounded(expression string) (*regexp.Regexp, *syntax.Regexp, error) {
+	tree, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n := instructions(tree); n > maxProgram {
+		return nil, nil, fmt.Errorf("the expression has about %d instructions when it is compiled, and may have at most %d: shorten it, or repeat less", n, maxProgram)
+	}
+	re, err := regexp.Compile(expression)
+	return re, tree, err
+}
+
+// MatchSteps returns at most how many steps the expressions of the rules, pauses, deletions and shards of a group need for one
+// byte of a name.
 func MatchSteps(spec *v1alpha1.ArchiveGroupSpec) (steps int) {
 	add := func(expression string) {
 		if tree, err := syntax.Parse(expression, syntax.Perl); err == nil {
@@ -60,6 +66,9 @@ func MatchSteps(spec *v1alpha1.ArchiveGroupSpec) (steps int) {
 	}
 	for i := range spec.Deletions {
 		add(spec.Deletions[i].Match)
+	}
+	if by := spec.ShardBy; by != nil && by.Prefix != nil {
+		add(by.Prefix.Regex)
 	}
 	return steps
 }

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/policy"
 	"varve.dev/varve/engine/pvname"
 )
 
@@ -124,6 +126,37 @@ func TestConditionsByLevel(t *testing.T) {
 	}
 	if problems := r.Groups["ns/a"].Problems; len(problems) != 2 {
 		t.Errorf("the conditions that are none cause %v", problems)
+	}
+}
+
+// TestValuesOfOthersAreNotShown enables PVs by PVs of other owners. The state of an enabled PV shows the value of the other one to
+// everybody who may read the state.
+func TestValuesOfOthersAreNotShown(t *testing.T) {
+	set := policy.New([]policy.Policy{
+		{Name: "rf", Prefixes: []string{"RF:"}, Owners: policy.Owners{ArchiveGroups: []string{"rf"}}},
+		{Name: "beam", Prefixes: []string{"BEAM:"}, Owners: policy.Owners{ArchiveGroups: []string{"beam"}}, Readers: policy.Audience{Everybody: true}},
+	})
+	by := func(pv string) *v1alpha1.EnabledBy { return &v1alpha1.EnabledBy{PV: pv} }
+	groups := []v1alpha1.ArchiveGroup{
+		group("a", 0, v1alpha1.ArchiveGroupSpec{EnabledBy: by("pva://RF:KEY.VAL"), Channels: []v1alpha1.Channel{
+			{Name: "A"}, {Name: "B", EnabledBy: by("BEAM:I")}, {Name: "C", EnabledBy: by("OTHER")}, {Name: "D", Provider: v1alpha1.PVAccess},
+		}}),
+		group("rf", 0, v1alpha1.ArchiveGroupSpec{EnabledBy: by("RF:KEY"), Channels: channels("RF:X")}),
+	}
+	r := Compile(groups, nil, Archive{Shards: 1, Policies: set, Planned: set}, now)
+	got := map[string]string{}
+	for pv, ch := range byPV(r) {
+		got[pv] = ch.Settings.EnabledBy
+	}
+	want := map[string]string{"A": "", "B": "ca://BEAM:I != 0", "C": "ca://OTHER != 0", "D": "", "RF:X": "ca://RF:KEY != 0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if p := r.Groups["ns/a"].Problems; len(p) != 1 || !strings.Contains(p[0].Message, "enabledBy RF:KEY is ignored, so the PVs are always captured: ArchivePolicy rf") {
+		t.Errorf("problems are %v", p)
+	}
+	if p := r.Groups["ns/rf"].Problems; len(p) > 0 {
+		t.Errorf("the owner has the problems %v", p)
 	}
 }
 

@@ -128,9 +128,10 @@ func (n *namer) add(o *otherNames) {
 	n.names[o.pv] = names
 }
 
-// wasLater reports whether a PV is a former name of old, directly or through others. Each name has one later name at most.
+// wasLater reports whether a PV is a former name of old, directly or through few others. Each name has one later name at most.
+// limitFormer ends longer circles.
 func (n *namer) wasLater(pv, old string) bool {
-	for {
+	for range MaxFormer + 1 {
 		later, is := n.former[pv]
 		if !is {
 			return false
@@ -139,24 +140,23 @@ func (n *namer) wasLater(pv, old string) bool {
 			return true
 		}
 	}
+	return false
 }
 
 // limitFormer removes the former names of a PV if they are too many, with those of its former names.
 func (n *namer) limitFormer(o *otherNames) {
 	if total := n.countFormer(o.pv); total > MaxFormer {
-		n.members[o.age].out.addProblem(o.pv, fmt.Sprintf("its former names are ignored: with those of its former names, there are %d; at most %d are allowed", total, MaxFormer))
+		n.members[o.age].out.addProblem(o.pv, fmt.Sprintf("its former names are ignored: with those of its former names, there are at least %d; at most %d are allowed", total, MaxFormer))
 		n.names[o.pv].Former = nil
 	}
 }
 
-// countFormer counts the former names of a PV, with those of its former names. There are no cycles.
+// countFormer counts the former names of a PV, with those of its former names, until there are too many.
 func (n *namer) countFormer(pv string) (total int) {
-	names := n.names[pv]
-	if names == nil {
-		return 0
-	}
-	for _, old := range names.Former {
-		total += 1 + n.countFormer(old)
+	for of := []string{pv}; len(of) > 0 && total <= MaxFormer; of = of[1:] {
+		if names := n.names[of[0]]; names != nil {
+			total, of = total+len(names.Former), append(of, names.Former...)
+		}
 	}
 	return total
 }

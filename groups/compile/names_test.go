@@ -92,7 +92,7 @@ func TestOtherNames(t *testing.T) {
 		"too many": {
 			groups:   []v1alpha1.ArchiveGroup{namedGroup("a", 0, many, "Z1<A")},
 			want:     map[string]capture.Names{"Z1": {Former: []string{"A"}}},
-			problems: map[string]string{"ns/a Z": "there are 17; at most 16 are allowed"},
+			problems: map[string]string{"ns/a Z": "there are at least 17; at most 16 are allowed"},
 		},
 		"an invalid name": {
 			groups:   []v1alpha1.ArchiveGroup{namedGroup("a", 0, "A<\x01")},
@@ -149,6 +149,60 @@ func TestNamesOfOthersAreRefused(t *testing.T) {
 	}
 	if p := r.Groups["ns/a"].Problems; len(p) != 2 || !strings.Contains(p[0].Message, "its former name RF:OLD is ignored: ArchivePolicy rf") {
 		t.Errorf("problems are %v", p)
+	}
+}
+
+// TestALongCircleOfNamesEnds gives each of some PVs the next one as its former name, in a circle.
+func TestALongCircleOfNamesEnds(t *testing.T) {
+	for _, n := range []int{15, 16, 17, 18, 19, 40} {
+		g := namedGroup("a", 0)
+		for i := range n {
+			g.Spec.Channels = append(g.Spec.Channels, named(fmt.Sprintf("C%02d<C%02d", i, (i+1)%n)))
+		}
+		r := Compile([]v1alpha1.ArchiveGroup{g}, nil, Archive{Shards: 8}, now)
+		former := map[string]string{}
+		for pv, ch := range byPV(r) {
+			if ch.Names != nil {
+				former[pv] = ch.Names.Former[0]
+			}
+		}
+		for pv := range former {
+			steps := 0
+			for ; former[pv] != ""; pv = former[pv] {
+				if steps++; steps > MaxFormer {
+					t.Fatalf("a circle of %d names: %s has more than %d former names", n, pv, MaxFormer)
+				}
+			}
+		}
+		if len(r.Groups["ns/a"].Problems) == 0 || len(former) < min(n-1, MaxFormer) {
+			t.Errorf("a circle of %d names: %d have former names, problems %v", n, len(former), r.Groups["ns/a"].Problems)
+		}
+	}
+}
+
+// TestALongChainOfNamesIsCompiledQuickly compiles a chain of 200,000 names, each the former name of the one before. If the whole
+// rest was counted for each name, that would take minutes.
+func TestALongChainOfNamesIsCompiledQuickly(t *testing.T) {
+	var groups []v1alpha1.ArchiveGroup
+	for i := range 200 {
+		g := namedGroup(fmt.Sprint("g", i), i)
+		for k := range 1000 {
+			g.Spec.Channels = append(g.Spec.Channels, named(fmt.Sprintf("C%06d<C%06d", 1000*i+k, 1000*i+k+1)))
+		}
+		groups = append(groups, g)
+	}
+	done := make(chan Result, 1)
+	go func() { done <- Compile(groups, nil, Archive{Shards: 64}, now) }()
+	select {
+	case r := <-done:
+		if g := r.Groups["ns/g0"]; g.Renamed != 0 || g.MoreProblems+len(g.Problems) != 1000 {
+			t.Errorf("%d renamed, %d problems", g.Renamed, g.MoreProblems+len(g.Problems))
+		}
+		if g := r.Groups["ns/g199"]; g.Renamed != 16 {
+			t.Errorf("%d of the oldest names are renamed, want 16", g.Renamed)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the compilation takes more than a minute")
 	}
 }
 

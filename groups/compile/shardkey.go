@@ -21,7 +21,7 @@ func shardKey(by *v1alpha1.ShardBy, group string) (keyFunc, error) {
 	case by.Group != nil:
 		return func(string) string { return group }, nil
 	case by.Prefix != nil:
-		re, err := regexp.Compile(by.Prefix.Regex)
+		re, _, err := compileBounded(by.Prefix.Regex)
 		if err != nil {
 			return itself, fmt.Errorf("parsing shardBy.prefix.regex: %w", err)
 		}

@@ -1,9 +1,11 @@
 package compile
 
 import (
+	"strings"
 	"testing"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/pvname"
 )
 
 func TestShardKeys(t *testing.T) {
@@ -31,5 +33,20 @@ func TestShardKeys(t *testing.T) {
 		if got := key("SR01-VA:PRES-01"); got != tc.want {
 			t.Errorf("%s: the key is %q, want %q", tc.name, got, tc.want)
 		}
+	}
+}
+
+// TestACostlyShardKeyIsRefused makes sure that a group cannot make the operator search for minutes.
+func TestACostlyShardKeyIsRefused(t *testing.T) {
+	spec := v1alpha1.ArchiveGroupSpec{ShardBy: &v1alpha1.ShardBy{Prefix: &v1alpha1.ShardByPrefix{Regex: "(.{0,300}A){3}"}}, Channels: channels("X")}
+	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, spec)}, nil, Archive{Shards: 8}, now)
+	if p := r.Groups["ns/a"].Problems; len(p) != 1 || !strings.Contains(p[0].Message, "shardBy.prefix.regex: the expression has about") {
+		t.Errorf("problems are %v", p)
+	}
+	if len(r.Assignment[pvname.Shard("X", 8)]) != 1 {
+		t.Error("the PV is not in the shard of its name")
+	}
+	if n := MatchSteps(&spec); n != maxProgram {
+		t.Errorf("%d steps are counted", n)
 	}
 }

@@ -31,7 +31,7 @@ func compareWants(a, b want) int {
 
 // addChannels collects the wants of the youngest member.
 func (c *compiler) addChannels(m member, listed []string) {
-	w := wantCollector{compiler: c, member: m, age: int32(len(c.members) - 1), common: map[commonKey]commonSettings{}}
+	w := wantCollector{compiler: c, member: m, age: int32(len(c.members) - 1), common: map[commonKey]commonSettings{}, hidden: map[string]bool{}}
 	for i := range m.spec.Channels {
 		ch := &m.spec.Channels[i]
 		w.addWant(ch.Name, ch, int32(i))
@@ -53,6 +53,8 @@ type wantCollector struct {
 
 	// common has the settings of channels without their own settings.
 	common map[commonKey]commonSettings
+	// hidden has the PVs of enabledBy that policies hide, and that are a problem already.
+	hidden map[string]bool
 }
 
 // commonKey has everything that the settings of a channel without its own settings depend on. rule and pause are indexes
@@ -143,7 +145,7 @@ func (w *wantCollector) channelSettings(k commonKey, ch *v1alpha1.Channel) (*cla
 	if settings.Retention, err = retentionOf(cmp.Or(ch.Retention, group.Retention)); err != nil {
 		return nil, err
 	}
-	if err := setEnabledBy(&settings, cmp.Or(ch.EnabledBy, group.EnabledBy)); err != nil {
+	if err := w.setEnabledBy(&settings, cmp.Or(ch.EnabledBy, group.EnabledBy)); err != nil {
 		return nil, err
 	}
 	settings.Paused = group.Paused

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/pvname"
 )
 
 // text is a value of JSON as text. The Appliance writes numbers and booleans as strings; other tools that
@@ -150,11 +151,20 @@ func (s *Source) addTypeInfo(t *typeInfo) {
 		return
 	}
 	if t.ControllingPV != "" {
-		s.differ(t.PVName, "the Appliance archives it only while %s allows it; Varve always does, unless you set enabledBy of the PV", t.ControllingPV)
+		s.enable(t.PVName, &c, t.ControllingPV)
 	}
 	c.Settings.Properties = s.properties(t.PVName, t.ArchiveFields)
 	s.stores(t.PVName, &c.Settings, t.DataStores)
 	s.add(t.PVName, c)
+}
+
+// enable makes another PV enable the capture.
+func (s *Source) enable(pv string, c *Channel, by string) {
+	if err := pvname.Check(pvname.Canonical(by)); err != nil {
+		s.differ(pv, "the Appliance archives it only while %.100q allows it; Varve always does, because this is no name of a PV: %v", by, err)
+		return
+	}
+	c.Settings.EnabledBy = pvname.Canonical(by)
 }
 
 // inMetadata are fields that Varve always archives.

@@ -102,12 +102,22 @@ func (s *Settings) check(got *capture.Settings) error {
 		return errors.New("the sampling differs")
 	case got.Paused != s.Paused:
 		return errors.New("the pause differs")
+	case got.EnabledBy != s.enabledBy():
+		return errors.New("the PV that enables it differs")
 	case got.Provider != compile.ProviderOf(s.Provider):
 		return errors.New("the provider differs")
 	case got.Properties != s.Properties:
 		return errors.New("the properties differ")
 	}
 	return s.checkRetention(&got.Retention)
+}
+
+// enabledBy returns the compiled condition.
+func (s *Settings) enabledBy() string {
+	if s.EnabledBy == "" {
+		return ""
+	}
+	return compile.ProviderOf(s.Provider).String() + "://" + s.EnabledBy + " != 0"
 }
 
 // checkRetention compares a compiled retention, whose times are rounded up to tiers.

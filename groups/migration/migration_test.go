@@ -58,6 +58,7 @@ const typeInfos = `[
  {"pvName":"SR:F","samplingMethod":"SCAN","samplingPeriod":"0.01"},
  {"pvName":"SR:G","samplingMethod":"SCAN","samplingPeriod":"x"},
  {"pvName":"SR:H","samplingMethod":"DONT_ARCHIVE"},
+ {"pvName":"SR:K","samplingMethod":"MONITOR","controllingPV":"SR MODE"},
  {"pvName":"SR I","samplingMethod":"MONITOR"},
  {"pvName":"#J","samplingMethod":"MONITOR"}]`
 
@@ -67,10 +68,10 @@ func TestAppliance(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, groups := made(t, s, options)
-	if len(s.Channels) != 6 || s.LeftOut() != 4 {
+	if len(s.Channels) != 7 || s.LeftOut() != 4 {
 		t.Errorf("%d channels, notes %q", len(s.Channels), reasons(s))
 	}
-	want := []string{"2hzpvs.scan-500ms.ca.paused", "3daysmtsonly.ca.keep-4d", "default.ca.", "default.ca.", "default.pva", "pvs.ca"}
+	want := []string{"2hzpvs.scan-500ms.ca.paused.enabled.", "3daysmtsonly.ca.keep-4d", "default.ca.", "default.ca.", "default.pva", "pvs.ca"}
 	for i, n := range names(groups) {
 		if i >= len(want) || !strings.HasPrefix(n, want[i]) {
 			t.Errorf("the groups are %q, want %q", names(groups), want)
@@ -78,7 +79,7 @@ func TestAppliance(t *testing.T) {
 		}
 	}
 	for pv, reason := range map[string]string{
-		"SR:B": "only while SR:MODE allows", "SR:F": "at most every 0.1 s", "SR:G": `period "x" is not a number`,
+		"SR:K": `only while "SR MODE" allows`, "SR:F": "at most every 0.1 s", "SR:G": `period "x" is not a number`,
 		"SR:H": "DONT_ARCHIVE", "SR I": "space", "#J": "comment",
 	} {
 		if !slices.ContainsFunc(s.Notes, func(n Note) bool { return n.PV == pv && strings.Contains(n.Reason, reason) }) {
@@ -89,7 +90,7 @@ func TestAppliance(t *testing.T) {
 	for _, f := range files {
 		text += string(f.Text)
 	}
-	for _, part := range []string{"mode: Scan, period: 500ms", "paused: true", "provider: PVA", "raw: 4d", "{every: 10s}\n    - {every: 1h}", "properties: [ADEL, DESC]", "    SR:A\n"} {
+	for _, part := range []string{"mode: Scan, period: 500ms", "paused: true", `enabledBy: {pv: "SR:MODE"}`, "provider: PVA", "raw: 4d", "{every: 10s}\n    - {every: 1h}", "properties: [ADEL, DESC]", "    SR:A\n"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the manifests lack %q", part)
 		}

@@ -132,6 +132,9 @@ func (c *class) name(prefixed bool) string {
 	if c.Deadband != 0 {
 		parts = append(parts, "deadband")
 	}
+	if c.EnabledBy != "" {
+		parts, exact, hashed = append(parts, "enabled"), false, append(hashed, "enabled by "+c.EnabledBy)
+	}
 	if !exact || c.Deadband != 0 || c.Rollups != "" || c.Properties != "" || c.policy == "" != (policy == "pvs") {
 		hashed = append(hashed, fmt.Sprint(c.Deadband), c.Rollups, c.Properties)
 		parts = append(parts, fmt.Sprintf("%08x", uint32(xxhash.Sum64String(strings.Join(hashed, "\x00")))))

@@ -34,10 +34,12 @@ type Channel struct {
 // are equal.
 type Settings struct {
 	// Period is set for mode Scan, and empty for mode Monitor.
-	Period     v1alpha1.Duration
-	Deadband   float64
-	Provider   v1alpha1.Provider
-	Paused     bool
+	Period   v1alpha1.Duration
+	Deadband float64
+	Provider v1alpha1.Provider
+	Paused   bool
+	// EnabledBy is the PV that enables the capture while its value is not 0. It may be empty.
+	EnabledBy  string
 	Properties string
 	// Raw is how long samples are kept, or empty for ever.
 	Raw v1alpha1.Duration

@@ -54,6 +54,9 @@ func (g *Group) manifest(from string, opts *Options) []byte {
 			}
 		}
 	}
+	if s.EnabledBy != "" {
+		fmt.Fprintf(&b, "  enabledBy: {pv: %q}\n", s.EnabledBy)
+	}
 	if s.Paused {
 		b.WriteString("  paused: true\n")
 	}

@@ -24,6 +24,15 @@ func Planned(list []v1alpha1.ArchivePolicy, archiver string) *policy.Set {
 	return of(list, archiver, func(*v1alpha1.ArchivePolicy) bool { return true })
 }
 
+// Alone returns the policies of a standalone archive that have an effect, and all of them. It is the Archiver of all policies.
+func Alone(list []v1alpha1.ArchivePolicy) (enforced, planned *policy.Set) {
+	list = slices.Clone(list) // the caller keeps the original
+	for i := range list {
+		list[i].Spec.ArchiverRef.Name = ""
+	}
+	return Enforced(list, ""), Planned(list, "")
+}
+
 func of(list []v1alpha1.ArchivePolicy, archiver string, counts func(*v1alpha1.ArchivePolicy) bool) *policy.Set {
 	var out []policy.Policy
 	for i := range list {

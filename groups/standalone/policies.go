@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,15 +40,12 @@ func OpenPolicies(path string, reg prometheus.Registerer, log *slog.Logger) (*Po
 	return p, nil
 }
 
-// use makes policies the current ones. A standalone archive is the Archiver of all of them.
+// use makes policies the current ones.
 func (p *Policies) use(list []v1alpha1.ArchivePolicy) {
-	list = slices.Clone(list) // the watch compares the original with the next one
-	for i := range list {
-		list[i].Spec.ArchiverRef.Name = ""
-	}
+	enforced, planned := ownership.Alone(list)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.enforced, p.planned, p.problem = ownership.Enforced(list, ""), ownership.Planned(list, ""), ""
+	p.enforced, p.planned, p.problem = enforced, planned, ""
 }
 
 // Current returns the policies that apply now. They are always known.

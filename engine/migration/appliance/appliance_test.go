@@ -253,6 +253,25 @@ func TestAnAnswerWithoutAnEndIsRefused(t *testing.T) {
 	}
 }
 
+// TestAnEmptyAnswerThatWasCutIsRefused cuts the first answer before its first sample, as a proxy with HTTP/1.0 does when the
+// archive behind it goes away. The PV must not count as one without samples.
+func TestAnEmptyAnswerThatWasCutIsRefused(t *testing.T) {
+	_, s := serve(t, time.Minute, func(w http.ResponseWriter, _ *http.Request, _ string, _ time.Time) bool {
+		c, buf, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		_, _ = buf.WriteString("HTTP/1.0 200 OK\r\n\r\n")
+		_ = buf.Flush()
+		return true
+	})
+	to, err := read(t, s, "A:B")
+	if err != nil || len(to.problems) != 1 || !strings.Contains(to.problems[0], "A:B from 1970") || !strings.Contains(to.problems[0], "neither a length nor chunks") {
+		t.Errorf("problems %q, %v", to.problems, err)
+	}
+}
+
 // TestASilentServerEndsTheImport checks that the PVs are incomplete, and that the last ones are not asked for.
 func TestASilentServerEndsTheImport(t *testing.T) {
 	a, s := serve(t, 100*time.Millisecond, func(_ http.ResponseWriter, r *http.Request, _ string, _ time.Time) bool {

@@ -83,9 +83,10 @@ func monthsAfter(ns int64, n int) int64 {
 	return time.Date(at.Year(), at.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC).UnixNano()
 }
 
-// first returns the time of the first sample in a range.
+// first returns the time of the first sample in a range. An answer that was cut before its first sample is refused, because it
+// looks like that of a PV without samples.
 func (r *reader) first(ctx context.Context, from, to int64) (at int64, found bool, err error) {
-	for run, err := range r.opts.Archive.Samples(ctx, r.pv, from, to) {
+	for run, err := range r.opts.Archive.Exact(ctx, r.pv, upstream.Range{From: from, To: to, After: from}) {
 		if err != nil {
 			return 0, false, err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,7 +125,7 @@ func TestReadsAPVPerFile(t *testing.T) {
 		`2024-03-01T12:00:08 float64[] "\x01\x00\x00\x00\x00\x00\xf8\x7f\x00\x00\x00\x00\x00\x00\x00@" 0 NO_ALARM`, `2024-03-01T12:00:08 uint8[] "" 0 NO_ALARM`,
 		`2024-03-01T12:00:09 string[] "\x01a\x00" 0 NO_ALARM`, `2024-03-01T12:00:13 string "" 0 NO_ALARM`, "2024-03-01T12:00:17 float64 0.25 0 NO_ALARM",
 	})
-	expect(t, "marks", to.marks, []string{"12:00:10 disconnected", "12:00:11 stopped"})
+	expect(t, "marks", to.marks, []string{"12:00:10 disconnected", "12:00:11 stopped", "12:00:13 connected"})
 	expect(t, "labels", to.labels, f.Labels)
 	for i, want := range []string{
 		":3: \"\" is not a type", ":10: the state \"Maybe\"", ":18: the row has no value", ":20: the value \"128\" is too large", ":21: the time \"2024-03-01T12:00:14\" is not",
@@ -180,13 +181,50 @@ func TestReadsTheExportOfTheChannelArchiver(t *testing.T) {
 		"03/23/2004 12:00:00.000000000\t#N/A\t<no data>\n")
 	to := read(t, open(t, dir, ChannelArchiver(zone, sample.Float64, nil)), "fred")
 	expect(t, "samples", to.got, []string{"2004-03-23T17:47:44.853429 float64 -6.024 0 NO_ALARM", "2004-03-23T17:48:46.000000001 float64 -6.1 1 LOW"})
-	expect(t, "marks", to.marks, []string{"17:48:12 disconnected"})
+	expect(t, "marks", to.marks, []string{"17:48:12 disconnected", "17:48:46 connected"})
 	if len(to.problems) != 3 || !strings.Contains(to.problems[0], "shown twice") || !strings.Contains(to.problems[1], "5 cells") ||
 		!strings.Contains(to.problems[2], "no value") {
 		t.Errorf("the problems are %q", to.problems)
 	}
 	if len(to.notes) != 1 {
 		t.Errorf("the notes are %q", to.notes)
+	}
+}
+
+// TestValuesAfterAState reads values after rows with states. Without a mark that the PV is connected again, readers would take all
+// these values as unknown.
+func TestValuesAfterAState(t *testing.T) {
+	f := numbers
+	f.Time = Seconds
+	const head = "time,value,severity\n"
+	line := func(at int) string { return fmt.Sprintf("%d,1,\n", at) }
+	off := func(at int) string { return fmt.Sprintf("%d,,Disconnected\n", at) }
+	rows := func(from, to int) (text string) {
+		var b strings.Builder
+		for at := from; at != to; at += max(-1, min(1, to-from)) {
+			b.WriteString(line(at))
+		}
+		return b.String()
+	}
+	const many = migration.Batch
+	stamp := func(at int) string { return time.Unix(int64(at), 0).UTC().Format("15:04:05") }
+	for name, c := range map[string]struct{ text, want string }{
+		"in order":               {line(1) + off(2) + line(5) + line(6), "00:00:02 disconnected, 00:00:05 connected"},
+		"backwards":              {line(6) + line(5) + off(2) + line(1), "00:00:02 disconnected, 00:00:05 connected"},
+		"two states":             {line(1) + off(2) + off(3) + line(5) + off(7), "00:00:02 disconnected, 00:00:03 disconnected, 00:00:05 connected, 00:00:07 disconnected"},
+		"two times":              {line(1) + off(2) + line(3) + off(4) + line(5), "00:00:02 disconnected, 00:00:03 connected, 00:00:04 disconnected, 00:00:05 connected"},
+		"at the end of a batch":  {rows(0, many-1) + off(many) + rows(many+5, many+9), stamp(many) + " disconnected, " + stamp(many+5) + " connected"},
+		"backwards, two batches": {rows(many+9, 9) + off(7) + rows(5, 0), "00:00:07 disconnected, 00:00:10 connected"},
+		"nothing follows":        {rows(0, many) + off(many), stamp(many) + " disconnected"},
+	} {
+		dir := t.TempDir()
+		write(t, dir, "A.csv", head+c.text)
+		to := read(t, open(t, dir, f), "A")
+		slices.Sort(to.marks)
+		expect(t, name, to.marks, strings.Split(c.want, ", "))
+		if len(to.problems) > 0 {
+			t.Errorf("%s: problems %q", name, to.problems)
+		}
 	}
 }
 
@@ -288,4 +326,15 @@ func FuzzRows(f *testing.F) {
 			run.Append(&r.s)
 		}
 	})
+}
+
+// TestManyCellsAreRefused splits a line of 16 MiB that has only separators. Its cells would take hundreds of MiB.
+func TestManyCellsAreRefused(t *testing.T) {
+	cells, err := split(nil, bytes.Repeat([]byte(","), MaxLine-1), ',')
+	if !errors.Is(err, errCells) || cap(cells) > 4*maxColumns {
+		t.Errorf("%d cells, %v", len(cells), err)
+	}
+	if cells, err := split(nil, bytes.Repeat([]byte(","), maxColumns-1), ','); err != nil || len(cells) != maxColumns {
+		t.Errorf("%d cells, %v", len(cells), err)
+	}
 }

@@ -15,6 +15,7 @@ const MaxLine = 16 << 20
 var (
 	errLong    = fmt.Errorf("the line has more than %d MiB", MaxLine>>20)
 	errOpenEnd = errors.New("the last line has no end: the file was cut, or is being written; if the line is whole, add a line end")
+	errCells   = fmt.Errorf("the line has more than %d cells", maxColumns)
 	errQuote   = errors.New("a quoted cell does not end before the end of the line, or text follows its closing quote")
 )
 
@@ -74,9 +75,13 @@ func (l *lines) trim(line []byte) []byte {
 	return bytes.TrimSuffix(line, []byte("\r"))
 }
 
-// split appends the cells of a line. They are valid as long as the line, which split changes if it has quotes.
+// split appends the cells of a line, a few more than maxColumns at most. They are valid as long as the line, which split changes if
+// it has quotes.
 func split(cells [][]byte, line []byte, separator byte) ([][]byte, error) {
 	for {
+		if len(cells) > maxColumns {
+			return cells, errCells
+		}
 		if len(line) > 0 && line[0] == '"' {
 			cell, rest, err := quoted(line[1:])
 			if err != nil {

@@ -211,9 +211,6 @@ func (f *Format) readHeader(l *lines) (layout, error) {
 		if err != nil {
 			return noColumns, fmt.Errorf("reading the header: %w", err)
 		}
-		if len(cells) > maxColumns {
-			return noColumns, fmt.Errorf("the header has more than %d columns", maxColumns)
-		}
 		return f.ofHeader(cells)
 	}
 }

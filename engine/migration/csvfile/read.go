@@ -25,11 +25,12 @@ type reader struct {
 	count   int    // of rows since the last batch
 	size    int    // of strings and arrays since the last batch, in bytes
 	repeats uint64 // rows that repeat a value
+	connections
 }
 
 // Read implements migration.Source. It passes on rows at all times: the sink leaves out what is not wanted.
 func (s *Source) Read(ctx context.Context, pv string, _, _ int64, to migration.Sink) error {
-	r := &reader{Source: s, to: to, runs: map[sample.Type]*sample.Run{}}
+	r := &reader{Source: s, to: to, runs: map[sample.Type]*sample.Run{}, connections: newConnections()}
 	if len(s.format.Labels) > 0 {
 		m := &sample.Metadata{Labels: s.format.Labels}
 		nan := math.NaN()
@@ -131,11 +132,17 @@ func (r *reader) row(line []byte, p *part) (err error) {
 	case row.repeat:
 		r.repeats++
 	case row.state:
-		r.to.Mark(sample.Mark{Time: row.s.Time, Kind: row.kind, Text: "imported from text"})
+		r.mark(row.s.Time, row.kind)
+		r.states = append(r.states, row.s.Time)
+		r.count++
 	default:
 		r.append(&row)
 	}
 	return nil
+}
+
+func (r *reader) mark(at int64, kind sample.MarkKind) {
+	r.to.Mark(sample.Mark{Time: at, Kind: kind, Text: "imported from text"})
 }
 
 func (r *reader) append(row *row) {
@@ -151,6 +158,9 @@ func (r *reader) append(row *row) {
 
 // flush passes on the samples.
 func (r *reader) flush(ctx context.Context) error {
+	for _, at := range r.connections.end(r.runs) {
+		r.mark(at, sample.Connected)
+	}
 	for _, run := range r.runs {
 		if run.Len() == 0 {
 			continue

@@ -17,6 +17,21 @@ func (s *Store) DropBlock(ctx context.Context, k store.BlockKey) error {
 	return s.write(ctx, write{operation: "deletion", stmt: dropBlock[k.Bucket.Tier()], values: blockKey(&k)})
 }
 
+// DropDamaged removes the elements of the directory entry of a PV that cannot be read.
+func (s *Store) DropDamaged(ctx context.Context, pv string) error {
+	var all, damaged [][]byte
+	err := s.session.Query("SELECT deleted FROM channel WHERE pv = ?", pv).ScanContext(withOperation(ctx, "channel_read"), &all)
+	if err != nil {
+		return fmt.Errorf("reading the directory: %w", err)
+	}
+	for _, e := range all {
+		if _, bad := decodeDeleted([][]byte{e}); bad > 0 {
+			damaged = append(damaged, e)
+		}
+	}
+	return s.write(ctx, write{operation: "channel", stmt: "UPDATE channel SET deleted = deleted - ? WHERE pv = ?", values: []any{damaged, pv}})
+}
+
 // JournalTTL implements store.Store.
 func (s *Store) JournalTTL(ctx context.Context) (time.Duration, error) {
 	var seconds int

@@ -94,7 +94,7 @@ func scanChannel(it *gocql.Iter, c *store.Channel, first ...any) bool {
 	if !it.Scan(append(first, &c.PV, &shards, &starts, &types, &levels, &deleted)...) {
 		return false
 	}
-	c.Deleted = decodeDeleted(deleted)
+	c.Deleted, c.Damaged = decodeDeleted(deleted)
 	c.Shards, c.Starts, c.Types = elements[int](shards), elements[store.Bucket](starts), elements[sample.Type](types)
 	c.Levels = elements[store.Level](levels)
 	return true

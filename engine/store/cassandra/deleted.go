@@ -2,7 +2,6 @@ package cassandra
 
 import (
 	"encoding/binary"
-	"math"
 
 	"varve.dev/varve/engine/store"
 )
@@ -25,17 +24,17 @@ func encodeDeleted(ranges []store.Deleted) [][]byte {
 	return out
 }
 
-// decodeDeleted is the reverse of encodeDeleted. An element that cannot be read hides everything: a reader
-// must not show samples that may be deleted.
-func decodeDeleted(elements [][]byte) (ranges []store.Deleted) {
+// decodeDeleted is the reverse of encodeDeleted. It counts the elements that cannot be read, and leaves them out: if they
+// hid everything, sealers would drop all new samples of the PV.
+func decodeDeleted(elements [][]byte) (ranges []store.Deleted, damaged int) {
 	for _, e := range elements {
 		if len(e) != deletedLen || e[16] > 1 {
-			ranges = append(ranges, store.Deleted{From: math.MinInt64, To: math.MaxInt64})
+			damaged++
 			continue
 		}
 		ranges = append(ranges, store.Deleted{
 			From: int64(binary.BigEndian.Uint64(e)), To: int64(binary.BigEndian.Uint64(e[8:])), Done: e[16] == 1,
 		})
 	}
-	return ranges
+	return ranges, damaged
 }

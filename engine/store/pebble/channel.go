@@ -91,12 +91,31 @@ func (s *Store) channels(ctx context.Context, prefix []byte) iter.Seq2[store.Cha
 	}
 }
 
+// DropDamaged removes the elements of the entry of a PV that cannot be read.
+func (s *Store) DropDamaged(ctx context.Context, pv string) error {
+	return s.commit(ctx, "repair of the directory", func(b *pebble.Batch) error {
+		prefix := pvKey(tableChannel, pv)
+		for e, err := range scan(ctx, s.db, prefix, after(prefix)) {
+			if err != nil {
+				return err
+			}
+			if d, err := decodeElement(e); err == nil && d.bad {
+				if err := b.Delete(e.key, nil); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
 // element is an element of a set of a PV.
 type element struct {
 	pv  string
 	set byte
 	n   int64
 	del store.Deleted // of setDeleted
+	bad bool          // the rest cannot be read
 }
 
 // appendDeleted appends the rest of the key of a deleted range.
@@ -111,15 +130,21 @@ func appendDeleted(k []byte, d *store.Deleted) []byte {
 func decodeElement(e entry) (element, error) {
 	pv, rest, ok := pvOf(e.key)
 	switch {
-	case ok && len(rest) == 9 && rest[0] != setDeleted:
+	case !ok:
+		return element{}, errCorrupt
+	case len(rest) == 9 && rest[0] != setDeleted:
 		return element{pv: pv, set: rest[0], n: int64At(rest[1:])}, nil
-	case ok && len(rest) == 18 && rest[0] == setDeleted && rest[17] <= 1:
+	case len(rest) == 18 && rest[0] == setDeleted && rest[17] <= 1:
 		return element{pv: pv, set: setDeleted, del: store.Deleted{From: int64At(rest[1:]), To: int64At(rest[9:]), Done: rest[17] == 1}}, nil
 	}
-	return element{}, errCorrupt
+	return element{pv: pv, bad: true}, nil // only this PV suffers
 }
 
 func (e element) addTo(c *store.Channel) {
+	if e.bad {
+		c.Damaged++
+		return
+	}
 	switch e.set {
 	case setShards:
 		c.Shards = append(c.Shards, int(e.n))

@@ -3,8 +3,10 @@ package pebble
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"varve.dev/varve/engine/sample"
@@ -78,4 +80,52 @@ func unreadable(t *testing.T, fs vfs.FS, blocks []store.Block) (bad []string, op
 		}
 	}
 	return bad, true
+}
+
+// TestADamagedElementHarmsOnlyItsPV puts keys into the directory that cannot be read. The rest of the entry and all other
+// entries must stay readable.
+func TestADamagedElementHarmsOnlyItsPV(t *testing.T) {
+	s, err := OpenMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, d := t.Context(), store.Deleted{From: 3, To: 5}
+	for _, pv := range []string{"A", "B", "C"} {
+		if err := s.AddChannel(ctx, store.Channel{PV: pv, Shards: []int{7}, Deleted: []store.Deleted{d}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := func(rest ...byte) []byte { return append(pvKey(tableChannel, "B"), rest...) }
+	whole := appendDeleted(key(setDeleted), &d)
+	for _, k := range [][]byte{key(setDeleted), whole[:len(whole)-1], append(whole[:len(whole)-1:len(whole)-1], 2), append(whole[:len(whole):len(whole)], 0), key(setStarts, 1, 2)} {
+		if err := s.db.Set(k, nil, pebble.Sync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, damaged := range []int{5, 0} {
+		n := 0
+		for c, err := range s.Channels(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+			want := 0
+			if c.PV == "B" {
+				want = damaged
+			}
+			if c.Damaged != want || !slices.Equal(c.Deleted, []store.Deleted{d}) || !slices.Equal(c.Shards, []int{7}) {
+				t.Errorf("the entry is %+v, want %d damaged elements", c, want)
+			}
+		}
+		if n != 3 {
+			t.Errorf("the directory has %d PVs", n)
+		}
+		if c, found, err := s.Channel(ctx, "B"); err != nil || !found || c.Damaged != damaged {
+			t.Errorf("the entry is %+v, %t, %v", c, found, err)
+		}
+		if err := s.DropDamaged(ctx, "B"); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
