@@ -154,7 +154,7 @@ if [[ ${#computing[@]} -gt 0 ]]; then
   set +m
 fi
 status=0
-if [[ ${#packages[@]} -gt 0 ]]; then "${go_test[@]}" -race -p "${PARALLEL:-4}" "${packages[@]}" || status=$?; fi
+if [[ ${#packages[@]} -gt 0 ]]; then CGO_ENABLED=1 "${go_test[@]}" -race -p "${PARALLEL:-4}" "${packages[@]}" || status=$?; fi
 if [[ -n $beside ]]; then
   wait "$beside" || status=$?
   beside=
