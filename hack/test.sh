@@ -91,7 +91,7 @@ trap clean_up EXIT
 
 if needs varve.dev/varve/test/program && [[ -z ${VARVE_BIN:-} ]]; then
   chmod 755 "$programs" # one scenario runs the program as another user
-  CGO_ENABLED=0 go build -trimpath -o "$programs/varve" ./cmd/varve
+  CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$programs/varve" ./cmd/varve
   export VARVE_BIN=$programs/varve
 fi
 
