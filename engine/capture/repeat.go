@@ -60,8 +60,8 @@ func (m *Manager) repeating() (repeated []*channel) {
 }
 
 // scheduleRepeats runs a clock while there are channels with a MaxPeriod. The caller holds apply.
-func (m *Manager) scheduleRepeats(any bool) {
-	if !any {
+func (m *Manager) scheduleRepeats(needed bool) {
+	if !needed {
 		m.repeats.keep(nil)
 		return
 	}
