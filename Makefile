@@ -185,8 +185,9 @@ test: deps ## Run the tests that every edit needs, with the race detector.
 # The long tests of these packages simulate days, or run thousands of seeds. The race detector makes
 # them take five times as long. `make test` runs the short tests of these packages, most of them with
 # the detector.
-COMPUTING = ./controllers/placement/... ./engine ./engine/align ./engine/block ./engine/postprocess ./engine/predicate \
-  ./engine/query ./engine/rollup ./engine/seal ./engine/search ./engine/serve/explore ./groups/channellist ./groups/migration ./test/handover
+COMPUTING = ./controllers/placement/... ./engine ./engine/align ./engine/block ./engine/journal \
+  ./engine/postprocess ./engine/predicate ./engine/query ./engine/rollup ./engine/seal ./engine/search ./engine/serve \
+  ./engine/serve/explore ./engine/spool ./engine/store/pebble ./groups/channellist ./groups/migration ./test/handover ./test/model
 
 # Some packages start three Cassandra nodes, so two packages at most are tested at a time, and one of
 # COMPUTING beside them.
