@@ -168,12 +168,15 @@ LONG = TestLong_
 # `make test` tests these packages without the race detector. They and their tests start no
 # goroutine, which `make verify` checks, so the detector finds nothing in them. It makes them take five
 # times as long.
-SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/archiverstatus ./controllers/figures \
-  ./controllers/groupstatus ./controllers/placement ./controllers/placement/simulate ./controllers/render ./engine/block \
-  ./engine/ca/proto ./engine/change ./engine/checksum ./engine/condition ./engine/layout ./engine/migration/csvfile ./engine/moment ./engine/pbfile \
-  ./engine/postprocess ./engine/pva/proto ./engine/pvname ./engine/rollup ./engine/sample ./engine/serve/table ./engine/serve/value \
-  ./engine/upstream/compare ./groups/channellist ./groups/compile ./groups/migration ./groups/sources ./hack/charts \
-  ./hack/image ./hack/pending ./ioc/sim ./test/handover
+SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/archiverstatus \
+  ./controllers/figures ./controllers/groupstatus ./controllers/placement ./controllers/placement/simulate \
+  ./controllers/policy ./controllers/render ./engine/block ./engine/ca/proto ./engine/change ./engine/checksum \
+  ./engine/condition ./engine/destination ./engine/layout ./engine/migration/csvfile ./engine/moment \
+  ./engine/pbfile ./engine/policy ./engine/postprocess ./engine/pva/proto ./engine/pvname ./engine/rollup \
+  ./engine/sample ./engine/serve/absence ./engine/serve/promapi ./engine/serve/request ./engine/serve/table \
+  ./engine/serve/value ./engine/upstream/compare ./groups/channellist ./groups/compile \
+  ./groups/migration ./groups/ownership ./groups/plan ./groups/sources ./groups/summary ./hack/apiref \
+  ./hack/charts ./hack/image ./hack/pending ./ioc/sim ./test/charts ./test/handover ./test/soak
 
 .PHONY: test
 test: deps ## Run the tests that every edit needs, with the race detector.
@@ -182,8 +185,9 @@ test: deps ## Run the tests that every edit needs, with the race detector.
 # The long tests of these packages simulate days, or run thousands of seeds. The race detector makes
 # them take five times as long. `make test` runs the short tests of these packages, most of them with
 # the detector.
-COMPUTING = ./controllers/placement/... ./engine ./engine/block ./engine/postprocess ./engine/predicate ./engine/query \
-  ./engine/rollup ./engine/seal ./engine/search ./engine/serve/explore ./groups/channellist ./groups/migration ./test/handover
+COMPUTING = ./controllers/placement/... ./engine ./engine/align ./engine/block ./engine/journal \
+  ./engine/postprocess ./engine/predicate ./engine/query ./engine/rollup ./engine/seal ./engine/search ./engine/serve \
+  ./engine/serve/explore ./engine/spool ./engine/store/pebble ./groups/channellist ./groups/migration ./test/handover ./test/model
 
 # Some packages start three Cassandra nodes, so two packages at most are tested at a time, and one of
 # COMPUTING beside them.

@@ -41,7 +41,7 @@ func (e *simulatedEngine) reportShard(index int, phase v1alpha1.ShardPhase) repo
 var _ = Describe("An engine that reaches no IOC", func() {
 	It("gets no shard, and the Archiver names it and its hosts", func(ctx SpecContext) {
 		p := newShardsFixture(ctx, func(r *shards.Reconciler) {
-			r.Limits = placement.Limits{AtOnce: 2, Join: 15 * time.Second, Avoid: 20 * time.Second, Blind: time.Second}
+			r.Limits = placement.Limits{AtOnce: 2, Join: 8 * time.Second, Avoid: 12 * time.Second, Blind: time.Second}
 		})
 		p.startEnginesOn(ctx, "a", "a1")
 		a := p.archiver(ctx)

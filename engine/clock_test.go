@@ -135,10 +135,12 @@ func (p *pair) run(seconds int) {
 	}
 }
 
+// seal waits until everything is sealed.
+func (p *pair) seal() { testclock.Advance(20 * time.Minute) }
+
 // times returns the times of the stored samples of a PV.
 func (p *pair) times(pv string) (times []int64) {
 	p.t.Helper()
-	testclock.Advance(20 * time.Minute) // everything is sealed
 	r := &query.Reader{Store: p.store, Shards: 4}
 	now := time.Now()
 	read, err := r.Read(p.t.Context(), pv, now.Add(-48*time.Hour).UnixNano(), now.Add(48*time.Hour).UnixNano(), query.Options{})
@@ -161,6 +163,7 @@ func TestASlowEngineKeepsTheTimesOfIOCs(t *testing.T) {
 	for _, skew := range []time.Duration{-6 * time.Minute, 6 * time.Minute, -400 * 24 * time.Hour} {
 		inPair(t, skew, func(st store.Store) store.Store { return timed{Store: st} }, func(p *pair) {
 			p.run(60)
+			p.seal()
 			for _, pv := range iocPVs {
 				if got := p.times(pv); !slices.Equal(got, p.sent) {
 					p.t.Fatalf("a clock that is off by %v: %d samples of %s are stored, want the %d that were sent", skew, len(got), pv, len(p.sent))
@@ -184,6 +187,7 @@ func TestStepsOfAClockChangeNoTimes(t *testing.T) {
 			p.skew.by.Store(int64(skew))
 		}
 		p.run(7)
+		p.seal()
 		if got := p.times("A"); !slices.Equal(got, p.sent) {
 			p.t.Errorf("%d samples are stored, want the %d that were sent", len(got), len(p.sent))
 		}
@@ -206,6 +210,7 @@ func TestIOCsAndEnginesAreEvidence(t *testing.T) {
 			p.t.Errorf("the right clock is %v: %s", v.Judgement, v.Because)
 		}
 		p.run(30)
+		p.seal()
 		times := p.times("A")
 		for _, sent := range p.sent {
 			if n := len(slices.DeleteFunc(slices.Clone(times), func(at int64) bool { return at != sent })); n != 1 {
@@ -226,7 +231,12 @@ func TestIOCsAndEnginesAreEvidence(t *testing.T) {
 // TestAClockAheadExpiresNothing checks that an engine whose clock is ahead by more than the
 // retention seals the samples that the true time keeps, and deletes none. At first the store does
 // not tell its time.
-func TestAClockAheadExpiresNothing(t *testing.T) {
+func TestAClockAheadExpiresNothing(t *testing.T) { runAhead(t, false) }
+
+// TestLong_AClockAheadExpiresInTime also waits until the retention has ended by the true time.
+func TestLong_AClockAheadExpiresInTime(t *testing.T) { runAhead(t, true) }
+
+func runAhead(t *testing.T, untilExpired bool) {
 	const keep = store.Keep1d
 	synctest.Test(t, func(t *testing.T) {
 		db, err := pebble.OpenMemory()
@@ -252,6 +262,9 @@ func TestAClockAheadExpiresNothing(t *testing.T) {
 		e.want(4*time.Hour, "1@3h0m0s 2@3h0m0s ", "with a clock that is two days ahead")
 		if s, _ := e.Capture().Status("A"); s.Dropped[sample.Expired] != 0 {
 			t.Errorf("%d samples expired", s.Dropped[sample.Expired])
+		}
+		if !untilExpired {
+			return
 		}
 		testclock.Advance(keep.Keep() + 26*time.Hour)
 		if got := e.read(keep.Keep() + 48*time.Hour); strings.Contains(got, "1@") {

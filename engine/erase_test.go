@@ -302,7 +302,7 @@ func TestAMarkSaysWhoDeleted(t *testing.T) {
 }
 
 // TestErasureAtAnyTime sends, deletes, restarts and waits at random. Readers must always see what they must.
-func TestErasureAtAnyTime(t *testing.T) { eraseAtRandom(t, 3, 25) }
+func TestErasureAtAnyTime(t *testing.T) { eraseAtRandom(t, 3, 12) }
 
 // TestLong_ErasureAtAnyTime is the same for longer.
 func TestLong_ErasureAtAnyTime(t *testing.T) { eraseAtRandom(t, 12, 60) }

@@ -28,8 +28,13 @@ func (b *blockless) PutBlocks(ctx context.Context, blocks ...store.Block) error 
 // TestMemoryIsBoundedWhileBlocksAreRefused sends several times more samples than memory holds
 // while no block can be written. Memory stays within its limit, no sample is dropped, and reads
 // find all samples: before, while and after the blocks are written.
-func TestMemoryIsBoundedWhileBlocksAreRefused(t *testing.T) {
-	const limit, step, steps = 1 << 20, 5000, 40
+func TestMemoryIsBoundedWhileBlocksAreRefused(t *testing.T) { boundMemory(t, 16) }
+
+// TestLong_MemoryIsBoundedWhileBlocksAreRefused is TestMemoryIsBoundedWhileBlocksAreRefused with more samples.
+func TestLong_MemoryIsBoundedWhileBlocksAreRefused(t *testing.T) { boundMemory(t, 40) }
+
+func boundMemory(t *testing.T, steps int) {
+	const limit, step = 1 << 20, 5000
 	st := &blockless{Store: openStore(t)}
 	st.refuses.Store(true)
 	l := launch(t, st, &taps{}, Options{Checkpoint: 20 * time.Millisecond, Exclusive: true, Memory: limit})

@@ -62,35 +62,42 @@ record(waveform, "T:ARRAY") { field(FTVL, "DOUBLE") field(NELM, "3") field(INP, 
 	eventually(t, "the first engine has drained", func() bool { return len(a.Held()) == 0 })
 	both = fleet{b}
 	await(4)
+	holes, missed := 0, uint64(0)
 	for _, pv := range pvs {
-		checkRepeated(t, pv, stored(t, both.reader(st), pv, 0), connected)
+		holes += checkRepeated(t, pv, stored(t, both.reader(st), pv, 0), connected)
 	}
 	for i, l := range []*life{a, b} {
-		if n := l.Capture().Totals(); n.Suspected > 0 || n.Dropped[sample.Duplicate] > 0 || n.MissedRepeats > 0 {
-			t.Errorf("engine %d: suspected %d, duplicates %d, missed %d", i, n.Suspected, n.Dropped[sample.Duplicate], n.MissedRepeats)
+		n := l.Capture().Totals()
+		if n.Suspected > 0 || n.Dropped[sample.Duplicate] > 0 {
+			t.Errorf("engine %d: suspected %d, duplicates %d", i, n.Suspected, n.Dropped[sample.Duplicate])
 		}
+		missed += n.MissedRepeats
+	}
+	if holes > 0 && missed == 0 { // on a busy machine, both engines may read a value too late, but they count it
+		t.Errorf("%d seconds have no sample, and no engine has counted one", holes)
 	}
 }
 
-// checkRepeated checks that there is exactly one repeated sample at each second from a time on, with the value of the first
-// sample.
-func checkRepeated(t *testing.T, pv string, all []sample.Sample, from time.Time) {
+// checkRepeated checks that there is at most one repeated sample at each second from a time on, with the value of the first
+// sample. It returns the number of seconds without one.
+func checkRepeated(t *testing.T, pv string, all []sample.Sample, from time.Time) (holes int) {
 	t.Helper()
 	const second = int64(time.Second)
-	next := int64(0)
+	last, repeated := int64(0), 0
 	for _, s := range all {
-		if s.Tag&sample.EngineClock == 0 || s.Time < from.UnixNano()+second {
+		if s.Tag&sample.EngineClock == 0 {
 			continue
 		}
-		if next == 0 {
-			next = s.Time
+		if repeated++; s.Time <= last || s.Time%second != 0 || s.Word != all[0].Word {
+			t.Errorf("%s: the repeated sample %d at %d, after one at %d, want %d", pv, s.Word, s.Time, last, all[0].Word)
 		}
-		if s.Time != next || s.Time%second != 0 || s.Word != all[0].Word {
-			t.Errorf("%s: the repeated sample %d at %d, want %d at %d", pv, s.Word, s.Time, all[0].Word, next)
+		if last >= from.UnixNano()+second {
+			holes += int((s.Time-last)/second) - 1
 		}
-		next = s.Time + second
+		last = s.Time
 	}
-	if n := len(all); n < 7 || n > 16 {
-		t.Errorf("%s: %d samples", pv, n)
+	if updates := len(all) - repeated; repeated+holes < 7 || updates < 1 || updates > 4 {
+		t.Errorf("%s: %d updates, %d repeated samples", pv, updates, repeated)
 	}
+	return holes
 }

@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 for package in $(git grep -lE '^func Fuzz' -- "$below/*_test.go" | xargs -n1 dirname | sort -u); do
-  go test -c -fuzz=. -o "$work/fuzz.test" "./$package"
+  go test -c -ldflags='-s -w' -fuzz=. -o "$work/fuzz.test" "./$package"
   for target in $(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$package"/*_test.go); do
     echo "fuzzing $target of $package"
     (cd "$package" && "$work/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$fuzztime" \

@@ -91,7 +91,7 @@ trap clean_up EXIT
 
 if needs varve.dev/varve/test/program && [[ -z ${VARVE_BIN:-} ]]; then
   chmod 755 "$programs" # one scenario runs the program as another user
-  CGO_ENABLED=0 go build -trimpath -o "$programs/varve" ./cmd/varve
+  CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$programs/varve" ./cmd/varve
   export VARVE_BIN=$programs/varve
 fi
 
@@ -110,21 +110,26 @@ if needs varve.dev/varve/test/cassandra && [[ -z ${VARVE_TEST_CASSANDRA:-} ]]; t
   export VARVE_TEST_CASSANDRA=127.0.0.1:$CASSANDRA_PORT
 fi
 
-# The packages that take longest start first, so that none of them runs alone at the end. Two of them
-# run rings of Cassandra nodes; one of them starts first and the other one late, to keep them apart.
+# longest_first sorts packages by how long their tests probably take, so that none of the longest runs alone at
+# the end. The estimate is the size of the test code, times the number of kinds of servers that it starts. Of the
+# packages that run rings of Cassandra nodes, only one is first, because two at a time need too much memory.
 longest_first() {
-  awk '
-    /\/controllers$/      { print 0, $0; next }
-    /\/test\/standalone$/ { print 1, $0; next }
-    /\/cassandra\/schema$/ { print 2, $0; next }
-    /\/store\/cassandra$/ { print 3, $0; next }
-    /\/test\//            { print 4, $0; next }
-                          { print 5, $0 }' | sort -s -k 1,1 | cut -d ' ' -f 2
+  local package directory imports bytes servers ring
+  go list -f '{{.ImportPath}} {{.Dir}} {{join .TestImports " "}} {{join .XTestImports " "}}' "$@" |
+    while read -r package directory imports; do
+      bytes=$(cat "$directory"/*_test.go 2>/dev/null | wc -c || true)
+      servers=$(tr ' ' '\n' <<<"$imports" | grep -E '/envtest$|/test/(cassandra|epics|program)$' | sort -u | wc -l || true)
+      ring=$(cat "$directory"/*_test.go 2>/dev/null | grep -c 'cassandra\.StartRing(' || true)
+      echo "$((ring > 0)) $((bytes * (1 + servers))) $package"
+    done | sort -k 1,1nr -k 2,2nr | awk '
+      $1 == 1 && NR > 1 { later[++n] = $3; next }
+      { line[++m] = $3 }
+      END { for (i = 1; i <= m; i++) { print line[i]; if (i == int(m / 2) + 1) for (k = 1; k <= n; k++) print later[k] } }'
 }
 
-if [[ -n ${NAMED:-} ]]; then list=$(with_tests "${packages[@]}"); else list=$(go list "${packages[@]}"); fi
-[[ -n $list ]] || { echo "no package matches" >&2; exit 1; }
-mapfile -t packages < <(longest_first <<<"$list")
+if [[ -n ${NAMED:-} ]]; then mapfile -t packages < <(with_tests "${packages[@]}"); fi
+mapfile -t packages < <([[ ${#packages[@]} -eq 0 ]] || longest_first "${packages[@]}")
+[[ ${#packages[@]} -gt 0 ]] || { echo "no package matches" >&2; exit 1; }
 computing=()
 if [[ -n ${COMPUTING:-} ]]; then
   read -r -a patterns <<<"$COMPUTING"
@@ -149,7 +154,7 @@ if [[ ${#computing[@]} -gt 0 ]]; then
   set +m
 fi
 status=0
-if [[ ${#packages[@]} -gt 0 ]]; then "${go_test[@]}" -race -p "${PARALLEL:-4}" "${packages[@]}" || status=$?; fi
+if [[ ${#packages[@]} -gt 0 ]]; then CGO_ENABLED=1 "${go_test[@]}" -race -p "${PARALLEL:-4}" "${packages[@]}" || status=$?; fi
 if [[ -n $beside ]]; then
   wait "$beside" || status=$?
   beside=

@@ -144,8 +144,13 @@ func (a *archive) options(f Fill) Options {
 }
 
 // TestLastEqualsTheLastSampleAtEachTime compares a table with what getDataAtTime reads.
-func TestLastEqualsTheLastSampleAtEachTime(t *testing.T) {
-	for seed := range uint64(30) {
+func TestLastEqualsTheLastSampleAtEachTime(t *testing.T) { compareLast(t, 8) }
+
+// TestLong_LastEqualsTheLastSampleAtEachTime is TestLastEqualsTheLastSampleAtEachTime with more seeds.
+func TestLong_LastEqualsTheLastSampleAtEachTime(t *testing.T) { compareLast(t, 30) }
+
+func compareLast(t *testing.T, seeds uint64) {
+	for seed := range seeds {
 		a := newArchive(t, seed)
 		pvs, o := a.fill(), a.options(Last)
 		table, err := Open(t.Context(), a.reader, pvs, o)
@@ -185,8 +190,13 @@ func (a *archive) compare(seed uint64, c *Column, v *Values, i int, last *sample
 
 // TestSplitRangesHaveTheSameRows checks that a range split at any time gives the rows of the whole,
 // unless the type of a PV changes.
-func TestSplitRangesHaveTheSameRows(t *testing.T) {
-	for seed := range uint64(30) {
+func TestSplitRangesHaveTheSameRows(t *testing.T) { splitRanges(t, 8) }
+
+// TestLong_SplitRangesHaveTheSameRows is TestSplitRangesHaveTheSameRows with more seeds.
+func TestLong_SplitRangesHaveTheSameRows(t *testing.T) { splitRanges(t, 30) }
+
+func splitRanges(t *testing.T, seeds uint64) {
+	for seed := range seeds {
 		a := newArchive(t, seed)
 		pvs := a.fill()
 		for f, columns := range map[Fill][]string{Last: pvs[1:], Mean: pvs[1:2], Linear: {pvs[1], pvs[4]}} {
@@ -203,8 +213,13 @@ func TestSplitRangesHaveTheSameRows(t *testing.T) {
 }
 
 // TestMeanEqualsTheBins compares means with bins that are computed from samples, from rollups too.
-func TestMeanEqualsTheBins(t *testing.T) {
-	for seed := range uint64(20) {
+func TestMeanEqualsTheBins(t *testing.T) { compareMeans(t, 6) }
+
+// TestLong_MeanEqualsTheBins is TestMeanEqualsTheBins with more seeds.
+func TestLong_MeanEqualsTheBins(t *testing.T) { compareMeans(t, 20) }
+
+func compareMeans(t *testing.T, seeds uint64) {
+	for seed := range seeds {
 		a := newArchive(t, seed)
 		a.put("A", 1, a.random(sample.Float64, 40))
 		o := a.options(Mean)

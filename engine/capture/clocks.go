@@ -21,20 +21,25 @@ func (c *clocks) every(period, delay time.Duration, f func(end int64)) {
 	if c.running == nil {
 		c.running = map[time.Duration]func(){}
 	}
-	stop := make(chan struct{})
+	next := func() (end int64, wait time.Duration) {
+		now := c.now()
+		end = slotEnd(now-int64(delay)+1, period)
+		return end, time.Duration(end + int64(delay) - now)
+	}
+	end, wait := next()
+	timer, stop := time.NewTimer(wait), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		defer timer.Stop()
 		for {
-			now := c.now()
-			end := slotEnd(now-int64(delay)+1, period)
-			timer := time.NewTimer(time.Duration(end + int64(delay) - now))
 			select {
 			case <-stop:
-				timer.Stop()
 				return
 			case <-timer.C:
 				f(end)
 			}
+			end, wait = next()
+			timer.Reset(wait)
 		}
 	})
 	c.running[period] = func() { close(stop); wg.Wait() }

@@ -62,7 +62,7 @@ type Manager struct {
 	unwritten channelSet // their metadata has changed
 	doubts    channelSet
 
-	scans, reports clocks
+	scans, reports, repeats clocks
 }
 
 // reportEvery is how often rates are computed and losses are marked.
@@ -78,11 +78,10 @@ func NewManager(cfg Config) *Manager {
 	if m.instant == nil {
 		m.instant = clock.New(clock.Config{}).Now
 	}
-	m.scans.now, m.reports.now = m.now, m.now
+	m.scans.now, m.reports.now, m.repeats.now = m.now, m.now, m.now
 	m.conditions = newConditions(m)
 	cfg.Registerer.MustRegister(collector{m})
 	m.reports.every(reportEvery, 0, func(int64) { m.report() })
-	m.reports.every(repeatTick, 0, func(int64) { m.repeatValues() })
 	m.reports.every(writeEvery, 0, func(int64) { m.writeMetadata(); m.pursueDoubts() })
 	return m
 }
@@ -132,6 +131,7 @@ func (m *Manager) Apply(a Assignment) (ended []Ended) {
 	m.mu.Lock()
 	m.used, m.repeated = used, repeated
 	m.mu.Unlock()
+	m.scheduleRepeats(len(repeated) > 0)
 	return ended
 }
 
@@ -390,6 +390,7 @@ func (m *Manager) Close() (ended []Ended) {
 	defer m.apply.Unlock()
 	m.scans.keep(nil)
 	m.reports.keep(nil)
+	m.repeats.keep(nil)
 	m.report()
 	m.conditions.close()
 	for _, c := range m.snapshot() {

@@ -59,6 +59,15 @@ func (m *Manager) repeating() (repeated []*channel) {
 	return repeated
 }
 
+// scheduleRepeats runs a clock while there are channels with a MaxPeriod. The caller holds apply.
+func (m *Manager) scheduleRepeats(needed bool) {
+	if !needed {
+		m.repeats.keep(nil)
+		return
+	}
+	m.repeats.every(repeatTick, 0, func(int64) { m.repeatValues() })
+}
+
 // repeatValues reads the values of channels that have no sample in the present interval. Each pass begins behind the last
 // channel that was read, so that all channels are read if there are more of them than one pass may read.
 func (m *Manager) repeatValues() {

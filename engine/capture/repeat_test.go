@@ -269,6 +269,22 @@ func TestNothingIsReadFromPVsThatAreNotCaptured(t *testing.T) {
 	})
 }
 
+// TestRepetitionFollowsTheSettings sets, removes and sets MaxPeriod while a channel is captured.
+func TestRepetitionFollowsTheSettings(t *testing.T) {
+	withServer(t, func(r *rig, s *server) {
+		r.Apply(Assignment{0: groupOf(Settings{}, "A")})
+		r.connect("A", sample.Float64).Sample(r.float(1))
+		s.answer(func(string) *sample.Sample { return r.float(1) })
+		for i, period := range []time.Duration{0, time.Second, 0, time.Second} {
+			r.Apply(Assignment{0: groupOf(Settings{MaxPeriod: period}, "A")})
+			testclock.Advance(5500 * time.Millisecond)
+			if n := len(s.takePolls()); period == 0 && n > 0 || period > 0 && (n < 5 || n > 6) {
+				t.Errorf("step %d, MaxPeriod %v: %d reads in 5.5 s", i, period, n)
+			}
+		}
+	})
+}
+
 // TestALateClockOfAnIOC checks that a value is not repeated while an update with an earlier time may follow.
 func TestALateClockOfAnIOC(t *testing.T) {
 	withServer(t, func(r *rig, s *server) {

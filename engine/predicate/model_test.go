@@ -81,7 +81,7 @@ func (a *archive) predicate(depth int) model {
 
 // TestIntervalsEqualModel compares intervals with a predicate that is evaluated on all samples and
 // marks, on random data, with and without rollups.
-func TestIntervalsEqualModel(t *testing.T) { compareIntervals(t, 7) }
+func TestIntervalsEqualModel(t *testing.T) { compareIntervals(t, 4) }
 
 // TestLong_IntervalsEqualModel is TestIntervalsEqualModel with more seeds.
 func TestLong_IntervalsEqualModel(t *testing.T) { compareIntervals(t, 20) }
@@ -124,7 +124,7 @@ func compareIntervals(t *testing.T, seeds uint64) {
 
 // TestSamplesEqualABruteForceFilter compares the samples of a PV while a predicate holds with all its
 // samples, each of which is tested, and the ranges split at any time.
-func TestSamplesEqualABruteForceFilter(t *testing.T) { compareSamples(t, 5) }
+func TestSamplesEqualABruteForceFilter(t *testing.T) { compareSamples(t, 3) }
 
 // TestLong_SamplesEqualABruteForceFilter is TestSamplesEqualABruteForceFilter with more seeds.
 func TestLong_SamplesEqualABruteForceFilter(t *testing.T) { compareSamples(t, 15) }

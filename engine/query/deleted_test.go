@@ -20,12 +20,24 @@ func (a *archive) delete(from, to int64) {
 // TestTheOlderArchiveDoesNotFillADeletedRange deletes ranges on both sides of the seam of two archives. Samples of the
 // older archive must not take the place of deleted ones, not even as the last sample before a range.
 func TestTheOlderArchiveDoesNotFillADeletedRange(t *testing.T) {
+	readAroundDeleted(t, 0, withoutBeginning)
+}
+
+// TestLong_TheOlderArchiveDoesNotFillADeletedRange is the same with more seeds.
+func TestLong_TheOlderArchiveDoesNotFillADeletedRange(t *testing.T) {
+	readAroundDeleted(t, 0, 1, 2, 3, 4, withoutBeginning)
+}
+
+// withoutBeginning is the seed with which everything before some time is deleted.
+const withoutBeginning = 5
+
+func readAroundDeleted(t *testing.T, seeds ...uint64) {
 	const span = 20 * day
-	for seed := range uint64(6) {
+	for _, seed := range seeds {
 		own, _, seam := split(t, seed, span, false)
 		before := len(own.model)
 		ranges := [][2]int64{{seam - 2*day, seam + day}, {epoch + day, epoch + 3*day}, {seam - 2*day - 5*second, seam - 2*day - 1}}
-		if seed == 5 {
+		if seed == withoutBeginning {
 			ranges = [][2]int64{{Earliest, seam - day}}
 		}
 		for _, r := range ranges {
@@ -93,9 +105,14 @@ func TestTheLastSampleIsBeforeADeletedOneAtTheEdge(t *testing.T) {
 
 // TestBinsWithoutDeletedSamples compares the bins of two archives: one in which samples are deleted, and one that never had
 // them.
-func TestBinsWithoutDeletedSamples(t *testing.T) {
+func TestBinsWithoutDeletedSamples(t *testing.T) { compareBinsWithoutDeleted(t, 1) }
+
+// TestLong_BinsWithoutDeletedSamples is TestBinsWithoutDeletedSamples with more seeds.
+func TestLong_BinsWithoutDeletedSamples(t *testing.T) { compareBinsWithoutDeleted(t, 3) }
+
+func compareBinsWithoutDeleted(t *testing.T, seeds uint64) {
 	const span = 20 * day
-	for seed := range uint64(3) {
+	for seed := range seeds {
 		own, _, seam := split(t, seed, span, true)
 		own.delete(seam-2*day, seam+day)
 		own.delete(epoch+day, epoch+3*day+7)

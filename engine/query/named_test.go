@@ -64,9 +64,14 @@ func (s *countingStore) Blocks(ctx context.Context, pv string, b store.Bucket, f
 
 // TestBinsOverARename reads bins of a PV that was renamed, for several seams, and compares them with bins computed from the
 // samples of both names. Both names have tiles, and samples at the same times.
-func TestBinsOverARename(t *testing.T) {
+func TestBinsOverARename(t *testing.T) { readOverRename(t, 2) }
+
+// TestLong_BinsOverARename is TestBinsOverARename with more seams.
+func TestLong_BinsOverARename(t *testing.T) { readOverRename(t, 4) }
+
+func readOverRename(t *testing.T, seams int) {
 	p := newRenamedPV(t)
-	for seam := range p.seams() {
+	for seam := range p.seams(seams) {
 		p.compare(seam, nil)
 	}
 	clear(p.counting.blocks)
@@ -84,7 +89,12 @@ func TestBinsOverARename(t *testing.T) {
 
 // TestBinsOverARenameWithoutDeletedSamples does the same after samples of both names were deleted: before, around and after
 // the seam. Blocks and tiles still have the samples.
-func TestBinsOverARenameWithoutDeletedSamples(t *testing.T) {
+func TestBinsOverARenameWithoutDeletedSamples(t *testing.T) { readOverRenameWithoutDeleted(t, 2) }
+
+// TestLong_BinsOverARenameWithoutDeletedSamples is the same with more seams.
+func TestLong_BinsOverARenameWithoutDeletedSamples(t *testing.T) { readOverRenameWithoutDeleted(t, 4) }
+
+func readOverRenameWithoutDeleted(t *testing.T, seams int) {
 	p := newRenamedPV(t)
 	at := func(d time.Duration) int64 { return start + int64(d) }
 	deleted := map[string]store.Mask{
@@ -96,7 +106,7 @@ func TestBinsOverARenameWithoutDeletedSamples(t *testing.T) {
 			p.check(p.st.AddChannel(t.Context(), store.Channel{PV: name, Deleted: []store.Deleted{{From: d.From, To: d.To}}}))
 		}
 	}
-	for seam := range p.seams() {
+	for seam := range p.seams(seams) {
 		p.compare(seam, deleted)
 	}
 }
@@ -126,10 +136,13 @@ func (p *renamedPV) reader() *query.Reader {
 	return query.Named(&query.Reader{Store: p.counting, Shards: shards}, names.NewBook(p.st, nil))
 }
 
-// seams yields seams after it has marked them, from the last to the first, because the first mark counts.
-func (p *renamedPV) seams() iter.Seq[time.Duration] {
+// seams yields the last seams of a list after it has marked them, from the last to the first in time, because the first
+// mark counts.
+func (p *renamedPV) seams(n int) iter.Seq[time.Duration] {
+	all := []time.Duration{0, 20 * time.Second, time.Hour + 5500*time.Millisecond, -90 * time.Second}[4-n:]
+	slices.SortFunc(all, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 	return func(yield func(time.Duration) bool) {
-		for i, seam := range []time.Duration{time.Hour + 5500*time.Millisecond, 20 * time.Second, 0, -90 * time.Second} {
+		for i, seam := range all {
 			p.check(p.st.PutMarks(p.t.Context(), store.PVMark{PV: drawnPV, Writer: store.WriterID{byte(i + 1)}, Mark: sample.Mark{Time: start + int64(seam), Kind: sample.Connected}}))
 			if !yield(seam) {
 				return

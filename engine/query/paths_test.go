@@ -151,9 +151,9 @@ func readAll(t *testing.T, r *Reader, from, to int64) (in []string, before int64
 // TestAllPathsReadTheSame checks that a range has the same samples, and the same sample before it,
 // whether they are in blocks, in journal rows, in the memory of an engine, in its spool, or in several
 // of these, some twice. It also splits the range at any time, and reads the parts.
-func TestAllPathsReadTheSame(t *testing.T) { readPaths(t, 0, 12) }
+func TestAllPathsReadTheSame(t *testing.T) { readPaths(t, 0, 5) }
 
-func TestLong_AllPathsReadTheSame(t *testing.T) { readPaths(t, 12, 80) }
+func TestLong_AllPathsReadTheSame(t *testing.T) { readPaths(t, 5, 80) }
 
 func readPaths(t *testing.T, first, last uint64) {
 	names := []string{"blocks", "journal rows", "memory", "spool", "all of them"}

@@ -112,9 +112,14 @@ func split(t *testing.T, seed uint64, span int64, numbers bool) (own, one *archi
 }
 
 // TestReadThroughEqualsOneArchive checks that samples of two archives are read as if one archive had them.
-func TestReadThroughEqualsOneArchive(t *testing.T) {
+func TestReadThroughEqualsOneArchive(t *testing.T) { readThrough(t, 2) }
+
+// TestLong_ReadThroughEqualsOneArchive is TestReadThroughEqualsOneArchive with more seeds.
+func TestLong_ReadThroughEqualsOneArchive(t *testing.T) { readThrough(t, 6) }
+
+func readThrough(t *testing.T, seeds uint64) {
 	const span = 20 * day
-	for seed := range uint64(6) {
+	for seed := range seeds {
 		own, _, seam := split(t, seed, span, false)
 		all := own.sorted()
 		for range 10 {
@@ -134,9 +139,14 @@ func TestReadThroughEqualsOneArchive(t *testing.T) {
 }
 
 // TestBinsThroughEqualOneArchive compares bins over the seam.
-func TestBinsThroughEqualOneArchive(t *testing.T) {
+func TestBinsThroughEqualOneArchive(t *testing.T) { compareBinsThrough(t, 1) }
+
+// TestLong_BinsThroughEqualOneArchive is TestBinsThroughEqualOneArchive with more seeds.
+func TestLong_BinsThroughEqualOneArchive(t *testing.T) { compareBinsThrough(t, 3) }
+
+func compareBinsThrough(t *testing.T, seeds uint64) {
 	const span = 20 * day
-	for seed := range uint64(3) {
+	for seed := range seeds {
 		own, one, seam := split(t, seed, span, true)
 		joined, whole := own.reader(), one.reader()
 		for _, from := range []int64{epoch, seam - day/3, seam, seam + 1, seam + day} {

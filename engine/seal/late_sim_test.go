@@ -38,7 +38,7 @@ func (m *simulation) stepLate() {
 // TestRollupsFollowLateSamples lets corrections wait for more late samples, while engines capture and
 // seal a shard in turns, start other terms and take over. After each event it compares what readers
 // get with the samples, and at the end it compares the tiles.
-func TestRollupsFollowLateSamples(t *testing.T) { sealLate(t, 4, 50) }
+func TestRollupsFollowLateSamples(t *testing.T) { sealLate(t, 2, 50) }
 
 // TestLong_RollupsFollowLateSamples is TestRollupsFollowLateSamples with more seeds and events.
 func TestLong_RollupsFollowLateSamples(t *testing.T) { sealLate(t, 12, 120) }

@@ -11,7 +11,7 @@ import (
 
 // TestReleasedSamplesAreSealed runs an engine whose memory is too small for the samples between
 // two checkpoints. All samples must get into blocks, and rollups must agree with them.
-func TestReleasedSamplesAreSealed(t *testing.T) { sealReleased(t, 6) }
+func TestReleasedSamplesAreSealed(t *testing.T) { sealReleased(t, 3) }
 
 // TestLong_ReleasedSamplesAreSealed is TestReleasedSamplesAreSealed with more seeds.
 func TestLong_ReleasedSamplesAreSealed(t *testing.T) { sealReleased(t, 30) }

@@ -376,7 +376,7 @@ func (m *simulation) step() {
 
 // TestRollupsFollowTheSamples lets engines capture and seal a shard in turns, one or two at a
 // time, with random events. It checks the tiles after each event.
-func TestRollupsFollowTheSamples(t *testing.T) { sealInTurns(t, 2, 40) }
+func TestRollupsFollowTheSamples(t *testing.T) { sealInTurns(t, 2, 20) }
 
 // TestLong_RollupsFollowTheSamples is TestRollupsFollowTheSamples with more seeds and events.
 func TestLong_RollupsFollowTheSamples(t *testing.T) { sealInTurns(t, 4, 70) }

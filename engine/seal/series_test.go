@@ -29,7 +29,7 @@ func plan(s *series, r *sample.Run) []store.Block {
 
 // TestPlanKeepsEverySample plans random runs with late and repeated samples and changing
 // types. It checks the stored samples after each run.
-func TestPlanKeepsEverySample(t *testing.T) { planRuns(t, 8) }
+func TestPlanKeepsEverySample(t *testing.T) { planRuns(t, 4) }
 
 // TestLong_PlanKeepsEverySample is TestPlanKeepsEverySample with more seeds.
 func TestLong_PlanKeepsEverySample(t *testing.T) { planRuns(t, 30) }

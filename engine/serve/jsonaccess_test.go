@@ -346,7 +346,12 @@ func TestJSONAccessOfAChangedType(t *testing.T) {
 
 // TestJSONAccessEqualsNative checks random ranges: the answer has the samples of /api/v1/samples,
 // and the next one. A range that is split has the same samples.
-func TestJSONAccessEqualsNative(t *testing.T) {
+func TestJSONAccessEqualsNative(t *testing.T) { compareWithNative(t, 15) }
+
+// TestLong_JSONAccessEqualsNative is TestJSONAccessEqualsNative with more ranges.
+func TestLong_JSONAccessEqualsNative(t *testing.T) { compareWithNative(t, 60) }
+
+func compareWithNative(t *testing.T, ranges int) {
 	r := newRig(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	at := newYear
@@ -367,7 +372,7 @@ func TestJSONAccessEqualsNative(t *testing.T) {
 		}
 		r.put("X", run, n+1)
 	}
-	for range 60 {
+	for range ranges {
 		a, b := rng.IntN(len(times)), rng.IntN(len(times))
 		start, end := times[min(a, b)]-rng.Int64N(2), times[max(a, b)]+rng.Int64N(2)-newYear
 		start -= newYear

@@ -59,7 +59,13 @@ func (r *rig) postProcessors() (all []string) {
 // TestPostProcessorsOverTheSeam applies every post-processor to ranges around the seam of two archives. The
 // answers must be those of an archive that has all samples in one place, but for the last digits of sums: the runs
 // of samples, whose sums are added, have other lengths.
-func TestPostProcessorsOverTheSeam(t *testing.T) {
+func TestPostProcessorsOverTheSeam(t *testing.T) { overTheSeam(t, 1) }
+
+// TestLong_PostProcessorsOverTheSeam applies each post-processor to each range.
+func TestLong_PostProcessorsOverTheSeam(t *testing.T) { overTheSeam(t, 5) }
+
+// overTheSeam applies each post-processor, with each width of its bins, to a number of ranges, which take turns.
+func overTheSeam(t *testing.T, ranges int) {
 	one, older := newRig(t), newRig(t)
 	const begin, seam, end = -3600, 1234, 4800
 	all := waves(begin, end)
@@ -87,9 +93,13 @@ func TestPostProcessorsOverTheSeam(t *testing.T) {
 		own.put("X", part(first-1, all.Len()), 1) // the first value of the subscription is older than the seam
 		own.connect("X", newYear+seam*second)
 		applied := 0
+		spans := [][2]int64{{begin - 100, end + 100}, {-50, seam + 50}, {seam - 3, seam + 3}, {seam, seam + 600}, {begin, seam - 1}}
+		turn := 0
 		for _, name := range one.postProcessors() {
 			for _, width := range []string{"", "_60", "_7"} {
-				for _, span := range [][2]int64{{begin - 100, end + 100}, {-50, seam + 50}, {seam - 3, seam + 3}, {seam, seam + 600}, {begin, seam - 1}} {
+				for range ranges {
+					span := spans[turn%len(spans)]
+					turn++
 					path := fmt.Sprintf("/retrieval/data/getData.csv?pv=%s%s(X)&from=%s&to=%s", name, width, at(span[0]), at(span[1]))
 					code, want := one.get(path)
 					got, text := own.get(path)
@@ -103,7 +113,7 @@ func TestPostProcessorsOverTheSeam(t *testing.T) {
 				}
 			}
 		}
-		if applied < 300 {
+		if applied < 60*ranges {
 			t.Errorf("only %d answers are compared", applied)
 		}
 	}

@@ -25,7 +25,7 @@ type Keyspace struct {
 	Name string
 }
 
-// shared is the node of this process. Main ends it.
+// shared is the node of this process. Run ends it.
 var shared struct {
 	sync.Mutex
 	addr string
@@ -34,7 +34,7 @@ var shared struct {
 }
 
 // Shared returns a new keyspace for one test, on a node that all tests of the process use. It
-// drops the keyspace when the test ends. The package's TestMain must call Main.
+// drops the keyspace when the test ends. The package's TestMain must call Main or Run.
 func Shared(tb testing.TB) Keyspace {
 	tb.Helper()
 	addr, err := sharedAddr()
@@ -47,15 +47,18 @@ func Shared(tb testing.TB) Keyspace {
 }
 
 // Main runs the tests of a package and exits. TestMain must do nothing but call Main.
-func Main(m *testing.M) {
-	code := m.Run()
+func Main(m *testing.M) { os.Exit(Run(m.Run)) }
+
+// Run runs the tests of a package, ends the shared node and returns the exit code.
+func Run(tests func() int) int {
+	code := tests()
 	if n := shared.node; n != nil {
 		n.kill()
 		if err := os.RemoveAll(n.dir); err != nil {
 			fmt.Fprintln(os.Stderr, "removing Cassandra's files:", err)
 		}
 	}
-	os.Exit(code)
+	return code
 }
 
 // sharedAddr returns the address of the shared node. It starts the node at the first call.

@@ -1,7 +1,9 @@
 package charts_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -20,19 +22,70 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// server is a real API server for one test.
+// server is a real API server.
 type server struct {
 	client.Client
 	kubeconfig string
 }
 
-// newServer starts an API server with the CRDs of the given directories.
+const crdFolder = "../../charts/varve-operator/files/crds"
+
+// common is the server of all tests that change nothing on it that other tests see. TestMain ends it.
+var common struct {
+	*server
+	stop func() error
+}
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	code := m.Run()
+	if common.stop != nil {
+		if err := common.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the API server:", err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+// commonServer returns the server that several tests use, one after the other. It has the CRDs of Varve and of KEDA.
+func commonServer(t *testing.T) *server {
+	t.Helper()
+	needAssets(t)
+	if common.server == nil {
+		var err error
+		if common.server, common.stop, err = startServer(crdFolder, kedaCRD(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return common.server
+}
+
+// newServer starts an API server for one test, with the CRDs of the given directories.
 func newServer(t *testing.T, crds ...string) *server {
+	t.Helper()
+	needAssets(t)
+	s, stop, err := startServer(crds...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func needAssets(t *testing.T) {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with kube-apiserver and etcd")
 	}
-	log.SetLogger(logr.Discard())
+}
+
+// startServer starts an API server, which the caller stops.
+func startServer(crds ...string) (_ *server, stop func() error, err error) {
 	env := &envtest.Environment{
 		CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
 		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 2 * time.Minute},
@@ -40,27 +93,27 @@ func newServer(t *testing.T, crds ...string) *server {
 	}
 	cfg, err := env.Start()
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := ""
+	stop = func() error { return errors.Join(env.Stop(), os.RemoveAll(dir)) }
+	if dir, err = os.MkdirTemp("", "varve-charts-"); err != nil {
+		return nil, nil, errors.Join(err, stop())
+	}
 	c, err := client.New(cfg, client.Options{})
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, errors.Join(err, stop())
 	}
-	s := &server{Client: client.WithFieldValidation(c, metav1.FieldValidationStrict), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	s := &server{Client: client.WithFieldValidation(c, metav1.FieldValidationStrict), kubeconfig: filepath.Join(dir, "kubeconfig")}
 	if err := os.WriteFile(s.kubeconfig, env.KubeConfig, 0o600); err != nil {
-		t.Fatal(err)
+		return nil, nil, errors.Join(err, stop())
 	}
 	for _, name := range []string{"epics", "beamlines", "varve-system"} {
-		if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-			t.Fatal(err)
+		if err := c.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return nil, nil, errors.Join(err, stop())
 		}
 	}
-	return s
+	return s, stop, nil
 }
 
 // dryRun applies an object without storing it, like kubectl apply --dry-run=server. The server
@@ -97,7 +150,7 @@ func documents(t *testing.T, text string) []*unstructured.Unstructured {
 var foreignKinds = map[string]bool{"ServiceMonitor": true, "HTTPRoute": true, "Issuer": true, "Certificate": true}
 
 func TestServerTakesCharts(t *testing.T) {
-	s := newServer(t, "../../charts/varve-operator/files/crds", kedaCRD(t))
+	s := commonServer(t)
 	cases(t, func(t *testing.T, chart, values string) {
 		args := []string{"--values=" + values}
 		if chart != varveChart {

@@ -11,7 +11,7 @@ import (
 
 // TestServerTakesImportJob checks the manifests that `varve import job` prints, for external and for managed Cassandra.
 func TestServerTakesImportJob(t *testing.T) {
-	s := newServer(t)
+	s := commonServer(t)
 	for name, spec := range map[string]string{
 		"external": "{cassandra: {external: {contactPoints: [cas-1], secretRef: {name: role}, tls: {secretRef: {name: ca}}}}}",
 		"managed":  "{cassandra: {managed: {size: 3}}}",

@@ -12,8 +12,7 @@ import (
 // TestGroupsAreNotWrittenWithoutTheCRDOfPolicies checks what docs/policies.md says: without the CRD, the API server cannot
 // know who owns an ArchiveGroup, so it lets nobody write one. Once the CRD is applied, everything works.
 func TestGroupsAreNotWrittenWithoutTheCRDOfPolicies(t *testing.T) {
-	crds := "../../charts/varve-operator/files/crds"
-	s := newServer(t, filepath.Join(crds, "varve.dev_archivegroups.yaml"))
+	s := newServer(t, filepath.Join(crdFolder, "varve.dev_archivegroups.yaml"))
 	out, complaint, err := render(t, operatorChart, "--set=fullnameOverride=varve-operator", "--set=crds.enabled=false", "--show-only=templates/ownership.yaml")
 	if err != nil {
 		t.Fatal(complaint)

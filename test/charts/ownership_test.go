@@ -46,7 +46,7 @@ func (s *server) as(t *testing.T, user, group string) client.Client {
 // TestOnlyOwnersEditTheGroupsOfAPolicy lets people with the same role in Kubernetes try to take over, change and erase
 // what a group has archived.
 func TestOnlyOwnersEditTheGroupsOfAPolicy(t *testing.T) {
-	s := newServer(t, "../../charts/varve-operator/files/crds")
+	s := newServer(t, crdFolder)
 	for _, template := range []string{"templates/ownership.yaml", "templates/aggregate.yaml"} {
 		out, complaint, err := render(t, operatorChart, "--set=fullnameOverride=varve-operator", "--namespace=varve-operator", "--show-only="+template)
 		if err != nil {

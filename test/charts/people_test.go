@@ -17,7 +17,7 @@ import (
 // TestRightsOfPeople asks a real API server who may do what with which role in the namespace epics: a
 // role of the chart, or a role of Kubernetes that contains roles of the chart.
 func TestRightsOfPeople(t *testing.T) {
-	s := newServer(t, "../../charts/varve-operator/files/crds")
+	s := commonServer(t)
 	out, complaint, err := render(t, operatorChart, "--set=fullnameOverride=varve-operator", "--namespace=varve-operator", "--show-only=templates/aggregate.yaml")
 	if err != nil {
 		t.Fatal(complaint)

@@ -203,38 +203,39 @@ func edit(t *testing.T, file, from, to string) {
 }
 
 func TestArchiveRelease(t *testing.T) {
-	s := newServer(t, "../../charts/varve-operator/files/crds")
-	const n = "--namespace=epics"
+	s := commonServer(t)
+	const namespace = "beamlines" // no other test has objects there
+	const n = "--namespace=" + namespace
 	values := "--values=testdata/varve/external.values.yaml"
 
 	s.helm(t, "install", "main", varveChart, n, values)
-	archiver := s.get(t, archivers, "epics", "storage-ring")
+	archiver := s.get(t, archivers, namespace, "storage-ring")
 	secret, _, _ := unstructured.NestedString(archiver.Object, "spec", "storage", "cassandra", "external", "secretRef", "name")
 	if secret != "storage-ring-cassandra" {
 		t.Error("the Archiver refers to the wrong Secret:", secret)
 	}
-	if s.get(t, groups, "epics", "vacuum") == nil || s.get(t, groups, "epics", "magnets") == nil {
+	if s.get(t, groups, namespace, "vacuum") == nil || s.get(t, groups, namespace, "magnets") == nil {
 		t.Error("groups are missing")
 	}
 
 	s.helm(t, "upgrade", "main", varveChart, n, values, "--set=groups.vacuum.paused=true", "--set-json=groups.extra={}")
-	if paused, _, _ := unstructured.NestedBool(s.get(t, groups, "epics", "vacuum").Object, "spec", "paused"); !paused {
+	if paused, _, _ := unstructured.NestedBool(s.get(t, groups, namespace, "vacuum").Object, "spec", "paused"); !paused {
 		t.Error("the upgrade did not change the group")
 	}
-	if s.get(t, groups, "epics", "extra") == nil {
+	if s.get(t, groups, namespace, "extra") == nil {
 		t.Error("the upgrade did not add a group")
 	}
 	s.helm(t, "upgrade", "main", varveChart, n, values)
-	if s.get(t, groups, "epics", "extra") != nil {
+	if s.get(t, groups, namespace, "extra") != nil {
 		t.Error("the upgrade did not remove a group")
 	}
 
 	s.helm(t, "uninstall", "main", n)
-	if s.get(t, groups, "epics", "vacuum") != nil {
+	if s.get(t, groups, namespace, "vacuum") != nil {
 		t.Error("a group survived its release")
 	}
 	// The Archiver has an annotation that makes Helm keep it.
-	if s.get(t, archivers, "epics", "storage-ring") == nil {
+	if s.get(t, archivers, namespace, "storage-ring") == nil {
 		t.Error("helm.sh/resource-policy: keep did not keep the Archiver")
 	}
 	s.helm(t, "install", "main", varveChart, n, values)

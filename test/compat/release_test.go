@@ -125,7 +125,7 @@ func program(t *testing.T, a *golden.Archive) string {
 	if out, err := exec.Command("tar", "-xf", source, "-C", tree).CombinedOutput(); err != nil {
 		t.Fatalf("unpacking the sources: %v\n%s", err, out)
 	}
-	build := exec.Command("go", "build", "-trimpath", "-o", file, "./cmd/varve")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./cmd/varve")
 	build.Dir, build.Env = tree, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building release %s: %v\n%s", a.Release, err, out)

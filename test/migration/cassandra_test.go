@@ -79,16 +79,19 @@ func inCassandra(ks cassandra.Keyspace) []string {
 	return []string{"--cassandra", ks.Addr, "--cassandra-keyspace", ks.Name}
 }
 
-// TestImportsIntoCassandra has the long form TestLong_ImportsIntoCassandra.
-func TestImportsIntoCassandra(t *testing.T) { importWhileCapturing(t, 2, 14, 200) }
+// few is how often the short test kills the import.
+const few = 2
 
-// TestLong_ImportsIntoCassandra kills the import ten times.
+// TestImportsIntoCassandra has the long form TestLong_ImportsIntoCassandra.
+func TestImportsIntoCassandra(t *testing.T) { importWhileCapturing(t, few, 14, 200) }
+
+// TestLong_ImportsIntoCassandra kills the import ten times. It also imports while no engine runs.
 func TestLong_ImportsIntoCassandra(t *testing.T) { importWhileCapturing(t, 10, 56, 2000) }
 
 // importWhileCapturing imports files into an archive in Cassandra whose engine captures some of the same PVs. It kills
 // the import several times, and completes it. The archive must have each sample of the files and of the IOC once.
 func importWhileCapturing(t *testing.T, kills, pvs, samples int) {
-	files, ks := t.TempDir(), cassandra.Keyspace{Addr: cassandra.Start(t).Addr(), Name: "imports"}
+	files, ks := t.TempDir(), cassandra.Shared(t)
 	want := generate(t, files, pvs, samples)
 	flags := inCassandra(ks)
 	var live []string
@@ -151,7 +154,7 @@ func importWhileCapturing(t *testing.T, kills, pvs, samples int) {
 		"start the engines of this archive": flags,
 		"check --cassandra-keyspace none":   {"--cassandra", ks.Addr, "--cassandra-keyspace", "none"},
 	} {
-		if what[0] == 's' && kills > 2 {
+		if what[0] == 's' && kills == few {
 			continue // it takes half a minute
 		}
 		var errs bytes.Buffer

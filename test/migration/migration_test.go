@@ -28,10 +28,13 @@ import (
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
+	"varve.dev/varve/test/cassandra"
 	"varve.dev/varve/test/program"
 )
 
-func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
+func TestMain(m *testing.M) {
+	os.Exit(program.Run(func() int { return cassandra.Run(m.Run) }))
+}
 
 // digest is the number of samples of a month, and a hash of them.
 type digest struct {

@@ -8,16 +8,19 @@ import (
 	"testing"
 )
 
-// varve is the path of the binary. Main sets it before any test runs.
+// varve is the path of the binary. Run sets it before any test runs.
 var varve string
 
 // Path returns the path of the binary.
 func Path() string { return varve }
 
 // Main builds the program, runs the tests of a package and returns the exit code.
-func Main(m *testing.M) int {
+func Main(m *testing.M) int { return Run(m.Run) }
+
+// Run is Main with a function that runs the tests.
+func Run(tests func() int) int {
 	if varve = os.Getenv("VARVE_BIN"); varve != "" {
-		return m.Run()
+		return tests()
 	}
 	dir, err := os.MkdirTemp("", "varve-")
 	if err == nil {
@@ -35,5 +38,5 @@ func Main(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "building varve: %v\n%s", err, out)
 		return 1
 	}
-	return m.Run()
+	return tests()
 }

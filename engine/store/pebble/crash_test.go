@@ -111,7 +111,7 @@ func TestAcknowledgedWritesSurviveACrash(t *testing.T) {
 
 // TestLogCutAtSomeBytes cuts the write-ahead log. The archive must have all writes before the cut, and nothing of the
 // write that is cut.
-func TestLogCutAtSomeBytes(t *testing.T) { cutLog(t, 23) }
+func TestLogCutAtSomeBytes(t *testing.T) { cutLog(t, 53) }
 
 // TestLong_LogCutAtEachByte is TestLogCutAtSomeBytes for each byte of the log.
 func TestLong_LogCutAtEachByte(t *testing.T) { cutLog(t, 1) }
@@ -130,7 +130,7 @@ func cutLog(t *testing.T, step int) {
 
 // TestLogWithFlippedBytes damages bytes of the write-ahead log. The archive must open with all writes before the
 // damaged one, and without those after it, as after a crash: as it was at an earlier time.
-func TestLogWithFlippedBytes(t *testing.T) { flipLog(t, 23) }
+func TestLogWithFlippedBytes(t *testing.T) { flipLog(t, 53) }
 
 // TestLong_LogWithEachByteFlipped is TestLogWithFlippedBytes for each byte of the log.
 func TestLong_LogWithEachByteFlipped(t *testing.T) { flipLog(t, 1) }
