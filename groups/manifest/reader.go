@@ -189,6 +189,7 @@ func (r *reader) merge() Result {
 			}
 		}
 	}
+	result.Files = maps.Clone(groups.where)
 	for _, name := range names {
 		for _, g := range r.files[name].stale.groups {
 			if _, twice := groups.add(g, name); !twice {

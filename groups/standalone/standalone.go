@@ -6,6 +6,8 @@
 //	               edits  channelfinder.Poller        │  next expiry: compile again
 //	                                                  │
 //	file of policies ──▶ Policies ────────────────────┴──▶ each request
+//
+//	request of a script ──▶ Edit ──▶ files of the groups that accept requests
 package standalone
 
 import (
@@ -51,6 +53,9 @@ type Driver struct {
 	warnings []string         // guarded by mu
 	groups   []overview.Group // guarded by mu
 	invalid  string           // guarded by mu: why groups are missing
+	// accepting and oneEdit are guarded by mu. See requests.go.
+	accepting accepting
+	oneEdit   chan struct{}
 
 	eraser   *eraser // set by Run, under mu
 	files    manifest.Result
@@ -211,6 +216,7 @@ func (d *Driver) apply() time.Time {
 	d.logProblems()
 	d.publishProblems()
 	d.publishGroups()
+	d.publishAccepting()
 	return d.compiled.NextExpiry
 }
 
