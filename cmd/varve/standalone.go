@@ -227,6 +227,9 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 	if p := s.files.Policies; p != nil {
 		cfg.Policies, cfg.Notices = p.Current, p.Notices
 	}
+	if s.opts.access.file != "" { // without it, nobody knows who sends a request
+		cfg.Edit = s.files.Edit
+	}
 	s.gate.configure(cfg)
 	s.handler, err = s.older.handler(cfg)
 	return err
