@@ -172,7 +172,7 @@ SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/
   ./controllers/groupstatus ./controllers/placement ./controllers/placement/simulate ./controllers/render ./engine/block \
   ./engine/ca/proto ./engine/change ./engine/checksum ./engine/condition ./engine/layout ./engine/migration/csvfile ./engine/moment ./engine/pbfile \
   ./engine/postprocess ./engine/pva/proto ./engine/pvname ./engine/rollup ./engine/sample ./engine/serve/table ./engine/serve/value \
-  ./engine/upstream/compare ./groups/channellist ./groups/compile ./groups/migration ./groups/sources ./hack/charts \
+  ./engine/upstream/compare ./groups/channellist ./groups/compile ./groups/migration ./groups/requests ./groups/sources ./hack/charts \
   ./hack/image ./hack/pending ./ioc/sim ./test/handover
 
 .PHONY: test
