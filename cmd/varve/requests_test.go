@@ -35,7 +35,7 @@ func TestStandaloneCarriesOutRequestsOfScripts(t *testing.T) {
 	g.Expect(os.Mkdir(groups, 0o755)).To(Succeed())
 	const head = "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: scripts}\nspec:\n  archiverRef: {name: main}\n  requests: {groups: [scripts]}\n"
 	manifest := writeFile(t, groups, "scripts.yaml", "# for scripts\n"+head)
-	writeFile(t, groups, "git.yaml", strings.NewReplacer("scripts", "git", "requests: {groups: [git]}", "channels: [{name: 'R22:GIT'}]").Replace(head))
+	writeFile(t, groups, "git.yaml", strings.NewReplacer("name: scripts", "name: git", "requests: {groups: [scripts]}", "channels: [{name: 'R22:GIT'}]").Replace(head))
 	s, err := openStandalone(t.Context(), &standaloneOptions{
 		pipelineOptions: pipelineOptions{
 			storage: storageOptions{dir: dir + "/data"}, memory: 64 << 20, spoolSize: spool.MinSize, flush: 50 * time.Millisecond, checkpoint: time.Minute,

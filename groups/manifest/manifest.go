@@ -33,7 +33,7 @@ type Result struct {
 	Groups []v1alpha1.ArchiveGroup
 	// ConfigMaps are the valid ConfigMaps, in the same order. Results share them.
 	ConfigMaps []*corev1.ConfigMap
-	// Files has the file of each valid group, by namespace/name.
+	// Files has the file of each group, by namespace/name.
 	Files map[string]string
 	// Stale are the names (namespace/name) of groups whose file has become invalid. They
 	// keep their last valid content.

@@ -189,7 +189,6 @@ func (r *reader) merge() Result {
 			}
 		}
 	}
-	result.Files = maps.Clone(groups.where)
 	for _, name := range names {
 		for _, g := range r.files[name].stale.groups {
 			if _, twice := groups.add(g, name); !twice {
@@ -203,6 +202,7 @@ func (r *reader) merge() Result {
 	for _, g := range groups.objects {
 		result.Groups = append(result.Groups, *g)
 	}
+	result.Files = groups.where
 	result.ConfigMaps = configMaps.objects
 	return result
 }

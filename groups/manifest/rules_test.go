@@ -151,7 +151,7 @@ func TestInvalidSpecsAreRejected(t *testing.T) {
 		{"requests: {match: A}", "spec.requests: Invalid value: requests must name users or groups"},
 		{"requests: {users: []}", "spec.requests.users"},
 		{"requests: {users: [ann, ann]}", "spec.requests.users[1]: Duplicate value"},
-		{"requests: {users: [ann], match: '('}", "spec.requests.match: Invalid value: \"(\": match must be a regular expression in RE2 syntax"},
+		{"requests: {users: [ann], match: '('}", "spec.requests.match: Invalid value: \"string\": error parsing regexp"},
 		{"requests: {users: [ann], match: 'A{100}'}", "match must not repeat a character more than 99 times"},
 		{"enabledBy: {when: '> 1'}", "spec.enabledBy.pv"},
 		{"enabledBy: {pv: 'A B'}", "spec.enabledBy.pv"},

@@ -144,7 +144,7 @@ func (p *planner) refusesAlias(t *target, ch *edit.Channel) string {
 			return fmt.Sprintf("ArchiveGroup %s archives %s as a PV of its own, so it cannot be an alias", other.name, ch.Alias)
 		}
 		if pv := other.aliases[ch.Alias]; pv != "" && pv != ch.PV {
-			return fmt.Sprintf("%s is an alias of %s already", ch.Alias, pv)
+			return ch.Alias + " is an alias of another PV already" // which the sender may not be allowed to know
 		}
 	}
 	return p.refusedBy(t, ch.Alias)

@@ -113,7 +113,7 @@ func TestRequestsChangeChannels(t *testing.T) {
 		{"channels: [{name: A}]", edit.AddAlias, alias("A", "B"), "aliases: - B name: A"},
 		{"channels: [{name: A, aliases: [B.VAL]}]", edit.AddAlias, alias("A", "B"), "= B is an alias of PV A already"},
 		{"channels: [{name: A}, {name: B}]", edit.AddAlias, alias("A", "B"), "! ArchiveGroup lab/vac archives B as a PV of its own"},
-		{"channels: [{name: A}, {name: C, aliases: [B]}]", edit.AddAlias, alias("A", "B"), "! B is an alias of C already"},
+		{"channels: [{name: A}, {name: C, aliases: [B]}]", edit.AddAlias, alias("A", "B"), "! B is an alias of another PV already"},
 		{"channels: [{name: A}]", edit.AddAlias, edit.Channel{PV: "A", Alias: "B", AliasGroup: "lab/rf"}, "! ArchiveGroup lab/rf archives B as a PV of its own"},
 		{"channels: [{name: A}]", edit.AddAlias, alias("A", "A"), "! A is the name of the PV itself"},
 		{"channels: [{name: A}]", edit.AddAlias, alias("A", "B*"), "! the alias B* has a * or ?"},

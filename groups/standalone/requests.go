@@ -109,7 +109,7 @@ func (e *edition) read(file string) error {
 // write writes the file of a group.
 func (e *edition) write(g *v1alpha1.ArchiveGroup) error {
 	file := e.files[g.Namespace+"/"+g.Name]
-	text, err := manifest.SetChannels(file, e.texts[file], g)
+	text, err := manifest.SetChannels(filepath.Base(file), e.texts[file], g)
 	if err != nil {
 		return err
 	}
