@@ -121,7 +121,7 @@ func TestChangesOfScripts(t *testing.T) {
 		{"resumeArchivingPV", list, `["A","B"]`, "resume [A B]", 200, "Successfully resumed the archiving of PV B"},
 		{"pauseArchivingPV", "", "", "", 400, "a list of names is required"},
 		{"deletePV?pv=A", "", "", "remove [A]", 200, `{"status":"ok","validation":""}`},
-		{"deletePV?pv=A,BUSY&deleteData=false", "", "", "remove [A BUSY]", 200, `{"validation":"PV BUSY is already paused"}`},
+		{"deletePV?pv=A,BUSY&deleteData=False", "", "", "remove [A BUSY]", 200, `{"validation":"PV BUSY is already paused"}`},
 		{"deletePV?pv=A&deleteData=true", "", "", "", 403, "spec.deletions"},
 		{"abortArchivingPV?pv=BUSY", "", "", "abort [BUSY]", 200, `{"desc":"PV BUSY is already paused","status":"no"}`},
 		{"abortArchivingPV?pv=A", "", "", "abort [A]", 200, `{"desc":"Aborted request for archiving PV A","status":"ok"}`},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/serve/edit"
+	"varve.dev/varve/engine/serve/overview"
 )
 
 const acceptAnn = "  requests: {users: [ann]}\n"
@@ -147,6 +148,16 @@ func TestManifestsThatMustNotChange(t *testing.T) {
 	if got := p.read("one"); strings.Contains(got, "SR:C") {
 		t.Errorf("the file is\n%s", got)
 	}
+}
+
+// TestRequestsWithoutSendersAreAProblem checks that the author of a group learns that nobody can send requests.
+func TestRequestsWithoutSendersAreAProblem(t *testing.T) {
+	p := startWith(t, nil, func(d *Driver) { d.Anonymous = true })
+	p.group("one", acceptAnn, "SR:B", "SR:A")
+	p.eventually("SR:A SR:B", "requests has no effect")
+	p.eventuallyGroups("the group has the problem", func(groups []overview.Group, _ string) bool {
+		return len(groups) == 1 && len(groups[0].Problems) == 1 && strings.Contains(groups[0].Problems[0].Advice, "--access")
+	})
 }
 
 // TestReplaceFile checks how a file is replaced: through a link, only if nobody else changed it, and with no trace after an error.

@@ -46,6 +46,8 @@ type Driver struct {
 	Erase func(context.Context, engine.Deletion) (engine.Erased, error)
 	// Audit notes deletions in the audit log. It may be nil.
 	Audit func(*audit.Entry)
+	// Anonymous means that nobody is identified, so that Edit is not used. Groups that accept requests then have a problem.
+	Anonymous bool
 	// Registerer receives the metrics. It may be nil.
 	Registerer prometheus.Registerer
 

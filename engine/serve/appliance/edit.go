@@ -1,7 +1,6 @@
 package appliance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +42,7 @@ func (h *Handler) change(a args, action edit.Action, channels []edit.Channel) ([
 	if len(channels) > edit.MaxChannels {
 		return nil, statusError{fmt.Errorf("the request has %d PVs, and may have at most %d: send several requests", len(channels), edit.MaxChannels), http.StatusRequestEntityTooLarge}
 	}
-	if err := h.lookUp(ctx, action, channels); err != nil {
+	if err := h.asRead(ctx, func() error { return h.lookUp(ctx, action, channels) }); err != nil {
 		return nil, err
 	}
 	results := make([]edit.Result, len(channels))
@@ -67,6 +66,17 @@ func (h *Handler) change(a args, action edit.Action, channels []edit.Channel) ([
 	}
 	h.note(sender, action, channels, results)
 	return results, allRefused(results)
+}
+
+// asRead calls a function that may read the states of all PVs, when it is admitted as a read of samples. The change itself is
+// none, because it may wait for the API server.
+func (h *Handler) asRead(ctx context.Context, read func() error) error {
+	leave, err := h.Reads.Enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return read()
 }
 
 // unseen returns why the sender may not change a PV that it may not read, or "". The text is the same for PVs that do not exist.
@@ -245,6 +255,3 @@ func (a args) one() ([]edit.Channel, error) {
 	}
 	return []edit.Channel{{PV: pvname.Canonical(name), Provider: strings.ToUpper(pvname.Scheme(name))}}, nil
 }
-
-// reasonOr returns the reason of a result, or another text.
-func reasonOr(r *edit.Result, text string) string { return cmp.Or(r.Reason, text) }

@@ -206,7 +206,7 @@ func (h *Handler) setPaused(a args, action edit.Action, done string) (any, error
 			}
 			continue
 		}
-		out[i] = map[string]string{"pvName": pv, "validation": reasonOr(&results[i], "Unable to change PV "+pv)}
+		out[i] = map[string]string{"pvName": pv, "validation": results[i].Reason}
 	}
 	return out, nil
 }
@@ -217,7 +217,11 @@ func (h *Handler) changeAll(a args, action edit.Action) ([]edit.Channel, []edit.
 	if len(names) == 0 {
 		return nil, nil, badQuery{errors.New("parameter pv: a list of names is required, in the URL or in the body")}
 	}
-	channels, err := h.named(a.r.Context(), names)
+	var channels []edit.Channel
+	err := h.asRead(a.r.Context(), func() (err error) {
+		channels, err = h.named(a.r.Context(), names)
+		return err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -227,7 +231,7 @@ func (h *Handler) changeAll(a args, action edit.Action) ([]edit.Channel, []edit.
 
 // deletePVs stops the archiving of PVs. Their samples stay.
 func (h *Handler) deletePVs(a args) (any, error) {
-	switch a.Get("deleteData") {
+	switch strings.ToLower(a.Get("deleteData")) { // Python writes True and False
 	case "", "false":
 	default:
 		return nil, statusError{errors.New("parameter deleteData: requests do not delete samples; delete the PV without it, and name it in spec.deletions of an ArchiveGroup"), http.StatusForbidden}
