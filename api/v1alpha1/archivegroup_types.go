@@ -143,6 +143,11 @@ type ArchiveGroupSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Deletions []SampleDeletion `json:"deletions,omitempty"`
 
+	// requests lets scripts change channels with calls of the Archiver Appliance, such as archivePV and
+	// pauseArchivingPV. Default: nobody may change the group by HTTP.
+	// +optional
+	Requests *ChangeRequests `json:"requests,omitempty"`
+
 	// deletionPolicy defines what happens to the data when the group is deleted: Retain (the
 	// default) keeps it; Delete deletes the data of PVs that no other group archives.
 	// +optional

@@ -17,6 +17,7 @@ import (
 	"varve.dev/varve/engine/serve/overview"
 	"varve.dev/varve/retrieval/groups"
 	"varve.dev/varve/retrieval/policies"
+	"varve.dev/varve/retrieval/requests"
 	"varve.dev/varve/retrieval/routing"
 )
 
@@ -154,6 +155,11 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 		Overview: overview.Sources{Engines: p.routing.Fleet, Groups: p.groups.All, Group: p.groups.One, Check: p.groups.Check},
 		Gatherer: reg, Registerer: reg, Metrics: serve.NewMetrics(reg),
 		Policies: p.policies.Current, Ready: p.ready, Archive: o.archive(), Version: version(), Now: time.Now, Log: o.log,
+	}
+	if o.access.file != "" { // without it, nobody knows who sends a request
+		cfg.Edit = (&requests.Editor{
+			Client: api, Namespace: o.namespace, Archiver: o.archiver, Accepting: p.groups.Accepting, Policies: p.policies.Current, Now: time.Now, Log: o.log,
+		}).Edit
 	}
 	if err = p.openGate(&p.gate, &o.access, &o.clusterOptions, cfg); err != nil {
 		return nil, err

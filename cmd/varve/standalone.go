@@ -163,7 +163,7 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	if err != nil {
 		return nil, err
 	}
-	s.files = standalone.Driver{Path: o.file, Archive: s.archive(), Apply: s.apply(), Policies: policies, Erase: s.Erase, Registerer: reg, Log: o.log}
+	s.files = standalone.Driver{Path: o.file, Archive: s.archive(), Apply: s.apply(), Policies: policies, Erase: s.Erase, Anonymous: o.access.file == "", Registerer: reg, Log: o.log}
 	if s.gate.log != nil {
 		s.files.Audit = s.gate.log.Add
 	}
@@ -226,6 +226,9 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 	}
 	if p := s.files.Policies; p != nil {
 		cfg.Policies, cfg.Notices = p.Current, p.Notices
+	}
+	if !s.files.Anonymous {
+		cfg.Edit = s.files.Edit
 	}
 	s.gate.configure(cfg)
 	s.handler, err = s.older.handler(cfg)

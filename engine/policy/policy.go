@@ -4,6 +4,7 @@
 //	policies ──▶ New ──▶ Set ──┬─ For(user, groups) ──▶ View ── Sees(PV) ──▶ may this reader read it?
 //	                           ├─ Refuses(ArchiveGroup, PV) ──▶ which policy forbids to archive it?
 //	                           ├─ Hides(ArchiveGroup, PV) ──▶ which policy forbids to enable other PVs by it?
+//	                           ├─ LetsEdit(ArchiveGroup, user, groups) ──▶ may this user edit it?
 //	                           └─ KeepsData(ArchiveGroup, PV) ──▶ must its data stay?
 //
 // The longest prefix decides. If several policies have it, each of them must agree. A PV without a policy may be
@@ -136,6 +137,14 @@ func (s *Set) Hides(group, pv string) (policy string, hidden bool) {
 		}
 	}
 	return "", false
+}
+
+// LetsEdit reports whether policies let somebody edit an ArchiveGroup. A policy lets only its owners edit the
+// ArchiveGroups that own its PVs.
+func (s *Set) LetsEdit(group, user string, groups []string) bool {
+	return s == nil || !slices.ContainsFunc(s.all, func(p *Policy) bool {
+		return p.Owns(group) && !lists(p.Owners.Users, p.Owners.Groups, user, groups)
+	})
 }
 
 // KeepsData reports whether the data of a PV must stay when an ArchiveGroup is deleted together with its data. In

@@ -97,10 +97,27 @@ func TestWhoShowsValues(t *testing.T) {
 	}
 }
 
+// TestWhoEdits checks who may edit the groups that own PVs. Readers and other owners may not.
+func TestWhoEdits(t *testing.T) {
+	s := site()
+	for _, c := range []struct {
+		group, user, groups string
+		want                bool
+	}{
+		{"vacuum", "ann", "", false}, // the policy secret names all groups as owners, and only zoe as a person
+		{"vacuum", "zoe", "", false}, {"vacuum", "zoe", "vacuum", true}, {"vacuum-ring", "zoe", "vacuum", true}, {"vacuum", "carl", "control-room", false},
+		{"ring", "zoe", "operators", true}, {"other", "zoe", "", true}, {"other", "bob", "", false}, {"both", "zoe", "linac", false}, {"", "", "", false},
+	} {
+		if got := s.LetsEdit(c.group, c.user, strings.Fields(c.groups)); got != c.want {
+			t.Errorf("user %q of %q edits group %q: %t, want %t", c.user, c.groups, c.group, got, c.want)
+		}
+	}
+}
+
 func TestNoPolicyRefusesNothing(t *testing.T) {
 	for _, s := range []*Set{nil, New(nil)} {
 		v := s.For("", nil)
-		if _, refused := s.Refuses("g", "A"); refused || s.KeepsData("g", "A") || !v.All() || !v.Sees("A") || !s.Empty() {
+		if _, refused := s.Refuses("g", "A"); refused || s.KeepsData("g", "A") || !s.LetsEdit("g", "", nil) || !v.All() || !v.Sees("A") || !s.Empty() {
 			t.Error("a set without policies refuses something")
 		}
 	}

@@ -137,10 +137,32 @@ func (c *Config) note(r *http.Request, q *access.Request, w *countingWriter, beg
 			e.Decision = audit.Hidden
 		}
 	}
+	changes, why := q.Changes()
+	if why != "" {
+		e.Decision, e.Reason = audit.Refused, cut(why)
+	}
+	if len(changes) > 0 {
+		c.noteChanges(e, changes)
+		return
+	}
 	for i := range e.PVs {
 		e.PVs[i] = cut(e.PVs[i])
 	}
 	c.Audit.Add(e)
+}
+
+// notedPVs is the number of PVs in a line about a change.
+const notedPVs = 100
+
+// noteChanges writes lines about changes. They name every changed PV.
+func (c *Config) noteChanges(of *audit.Entry, changes []access.Change) {
+	for i := range changes {
+		for pvs := range slices.Chunk(changes[i].PVs, notedPVs) {
+			e := *of
+			e.Decision, e.Action, e.ArchiveGroup, e.PVs, e.More = audit.Changed, changes[i].Action, changes[i].ArchiveGroup, pvs, false
+			c.Audit.Add(&e)
+		}
+	}
 }
 
 // rangeIn returns the parameters of a request that begin and end its range. Each API has its own.

@@ -18,6 +18,7 @@ import (
 	"varve.dev/varve/engine/serve/admission"
 	"varve.dev/varve/engine/serve/appliance"
 	"varve.dev/varve/engine/serve/audit"
+	"varve.dev/varve/engine/serve/edit"
 	"varve.dev/varve/engine/serve/explore"
 	"varve.dev/varve/engine/serve/field"
 	"varve.dev/varve/engine/serve/files"
@@ -51,6 +52,9 @@ type Config struct {
 	Policies func() (policies *policy.Set, known bool)
 	// Audit notes who has read what. It needs Access, and may be nil.
 	Audit *audit.Log
+	// Edit changes ArchiveGroups that accept requests of scripts. It needs an Access that somebody chose: a request without
+	// an identity changes nothing. It may be nil.
+	Edit edit.Editor
 	// Extra adds other paths. It may be nil. Calls describes those under /api/v1.
 	Extra func(*http.ServeMux)
 	Calls openapi.Section
@@ -167,7 +171,7 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 		gate = admission.New(c.Reads, c.Registerer)
 	}
 	(&appliance.Handler{
-		Reader: c.Reader, Channels: c.Channels, Reads: gate, Version: "Varve " + c.Version, Name: "varve", Now: c.Now, Log: c.Log,
+		Reader: c.Reader, Channels: c.Channels, Reads: gate, Edit: c.editor(), Version: "Varve " + c.Version, Name: "varve", Now: c.Now, Log: c.Log,
 	}).Register(mux)
 	(&native.Handler{
 		Reader: c.Reader, Channels: c.Channels, Descriptions: native.NewDescriptions(c.allChannels(), c.Now), Reads: gate, Warnings: c.warnings, Origin: c.origin(), Now: c.Now, Log: c.Log,
@@ -184,6 +188,14 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	c.registerDocument(mux)
 	ui.Register(mux)
 	mux.HandleFunc("GET /api/{$}", c.index)
+}
+
+// editor returns what changes ArchiveGroups. It is nil if nobody may.
+func (c *Config) editor() edit.Editor {
+	if c.Access == nil {
+		return nil
+	}
+	return c.Edit
 }
 
 // origin says which archive answers, and in which version.

@@ -50,6 +50,16 @@ func compileBounded(expression string) (*regexp.Regexp, *syntax.Regexp, error) {
 	return re, tree, err
 }
 
+// Matches returns a function that reports whether an expression in RE2 syntax matches a PV, given its canonical name. It
+// refuses expressions that would take too long.
+func Matches(expression string) (func(pv string) bool, error) {
+	m, err := newMatcher(expression)
+	if err != nil {
+		return nil, err
+	}
+	return m.matches, nil
+}
+
 // MatchSteps returns at most how many steps the expressions of the rules, pauses, deletions and shards of a group need for one
 // byte of a name.
 func MatchSteps(spec *v1alpha1.ArchiveGroupSpec) (steps int) {

@@ -226,3 +226,24 @@ func TestManyOtherNamesAreCompiledQuickly(t *testing.T) {
 		t.Errorf("%d renamed, %d aliases, problems %v", g.Renamed, g.Aliases, g.Problems)
 	}
 }
+
+// manyNames returns 200 groups with 1,000 PVs each, which have 50 rules and other names.
+func manyNames() (groups []v1alpha1.ArchiveGroup) {
+	rules, listed := manyRules(200_000)
+	for i, name := range listed.Names {
+		if i%1000 == 0 {
+			groups = append(groups, group(fmt.Sprintf("g%03d", len(groups)), len(groups), *rules.Spec.DeepCopy()))
+		}
+		spec := &groups[len(groups)-1].Spec
+		spec.Channels = append(spec.Channels, named(fmt.Sprintf("%s<OLD:%s@ALIAS:%s", name, name, name)))
+	}
+	return groups
+}
+
+// BenchmarkOtherNames compiles 200,000 PVs with 50 rules, a former name and an alias each. It must take less than 2 s.
+func BenchmarkOtherNames(b *testing.B) {
+	groups := manyNames()
+	for b.Loop() {
+		Compile(groups, nil, Archive{Shards: 64}, now)
+	}
+}

@@ -17,6 +17,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,8 @@ type Result struct {
 	Groups []v1alpha1.ArchiveGroup
 	// ConfigMaps are the valid ConfigMaps, in the same order. Results share them.
 	ConfigMaps []*corev1.ConfigMap
+	// Files has the file of each group, by namespace/name.
+	Files map[string]string
 	// Stale are the names (namespace/name) of groups whose file has become invalid. They
 	// keep their last valid content.
 	Stale []string
@@ -48,6 +51,7 @@ func (r Result) Err() error { return errors.Join(r.Errors...) }
 func (r Result) Equal(o Result) bool {
 	return equality.Semantic.DeepEqual(r.Groups, o.Groups) &&
 		equality.Semantic.DeepEqual(r.ConfigMaps, o.ConfigMaps) &&
+		maps.Equal(r.Files, o.Files) &&
 		slices.Equal(r.Stale, o.Stale) &&
 		slices.Equal(r.Warnings, o.Warnings) &&
 		slices.EqualFunc(r.Errors, o.Errors, func(a, b error) bool { return a.Error() == b.Error() })

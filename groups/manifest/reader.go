@@ -202,6 +202,7 @@ func (r *reader) merge() Result {
 	for _, g := range groups.objects {
 		result.Groups = append(result.Groups, *g)
 	}
+	result.Files = groups.where
 	result.ConfigMaps = configMaps.objects
 	return result
 }

@@ -49,6 +49,7 @@ func TestValidSpecsAreAccepted(t *testing.T) {
 		"retention: {raw: 90d, rollups: [{every: 10s, keep: 2y}, {every: 5m, keep: 10y}, {every: 6h}]}",
 		channel("retention: {raw: 90d}"),
 		"deletionPolicy: Delete",
+		"requests: {users: [ann]}", "requests: {groups: [scripts], users: [anonymous], match: '^SR'}",
 	} {
 		found, errs := parse("f.yaml", []byte(wrap(spec)))
 		if len(found.groups) != 1 || len(errs) != 0 {
@@ -146,6 +147,12 @@ func TestInvalidSpecsAreRejected(t *testing.T) {
 
 		{"sampling: {maxPeriod: 999ms}", `spec.sampling.maxPeriod: Invalid value: "999ms": maxPeriod must be at least 1s`},
 		{"sampling: {maxPeriod: 0s}", "maxPeriod must be at least 1s"},
+		{"requests: {}", "spec.requests: Invalid value: requests must name users or groups"},
+		{"requests: {match: A}", "spec.requests: Invalid value: requests must name users or groups"},
+		{"requests: {users: []}", "spec.requests.users"},
+		{"requests: {users: [ann, ann]}", "spec.requests.users[1]: Duplicate value"},
+		{"requests: {users: [ann], match: '('}", "spec.requests.match: Invalid value: \"string\": error parsing regexp"},
+		{"requests: {users: [ann], match: 'A{100}'}", "match must not repeat a character more than 99 times"},
 		{"enabledBy: {when: '> 1'}", "spec.enabledBy.pv"},
 		{"enabledBy: {pv: 'A B'}", "spec.enabledBy.pv"},
 		{"enabledBy: {pv: A, when: '== Open'}", "spec.enabledBy.when: Invalid value: \"== Open\": when must be a condition such as != 0, > 0.5, == 'Open' or between 1 and 3"},
@@ -229,7 +236,10 @@ func TestTheLargestGroupFitsTheCostBudget(t *testing.T) {
 	for range 32 {
 		fmt.Fprintf(&pauses, `{from: 2027-07-01T06:00:00Z, to: 2027-07-02T06:00:00Z, reason: "%s", match: "%s"},`, strings.Repeat("x", 128), strings.Repeat("x", 256))
 	}
-	found, errs := parse("f.yaml", []byte(wrap("channels: ["+b.String()+"], rules: ["+rules.String()+"], pauses: ["+pauses.String()+"]")))
+	people := names("a%02d" + strings.Repeat("x", 253))
+	people += ", " + strings.ReplaceAll(people, "a", "b")
+	requests := fmt.Sprintf("requests: {users: [%s], groups: [%s], match: %s}", people, people, strings.Repeat("x", 256))
+	found, errs := parse("f.yaml", []byte(wrap("channels: ["+b.String()+"], rules: ["+rules.String()+"], pauses: ["+pauses.String()+"], "+requests)))
 	if len(errs) > 0 {
 		t.Fatal(errs[0])
 	}

@@ -44,6 +44,9 @@ func (d *Driver) logProblems() {
 				d.Log.Info("retention applied", "group", name, "kept", text)
 			}
 		}
+		if g.Spec.Requests != nil && d.Anonymous && m.isNew(name+" requests") {
+			d.Log.Warn(noSenders+"; start varve standalone with --access", "group", name)
+		}
 		if g.Spec.DeletionPolicy == v1alpha1.DeleteData && m.isNew(name+" deletionPolicy") {
 			d.Log.Warn("deletionPolicy Delete works only in a cluster; here data stays when the group is removed", "group", name)
 		}

@@ -42,6 +42,9 @@ func (d *Driver) provider() v1alpha1.Provider {
 	return v1alpha1.ChannelAccess
 }
 
+// noSenders is the problem of a group whose requests have no effect.
+const noSenders = "requests has no effect: the archive does not know who sends a request"
+
 // publishGroups makes the groups known to Groups.
 func (d *Driver) publishGroups() {
 	groups := make([]overview.Group, 0, len(d.files.Groups))
@@ -51,6 +54,11 @@ func (d *Driver) publishGroups() {
 		if g.Spec.Redundancy > 1 {
 			out.Problems = append(out.Problems, overview.Problem{
 				Severity: overview.SeverityInfo, Text: "redundancy 2 has no effect: this archive has one engine", Advice: "Remove spec.redundancy, or run Varve in a cluster.",
+			})
+		}
+		if g.Spec.Requests != nil && d.Anonymous {
+			out.Problems = append(out.Problems, overview.Problem{
+				Severity: overview.SeverityWarning, Text: noSenders, Advice: "Start varve standalone with --access, which says who the senders of requests are.",
 			})
 		}
 		groups = append(groups, out)

@@ -6,6 +6,8 @@
 //	               edits  channelfinder.Poller        │  next expiry: compile again
 //	                                                  │
 //	file of policies ──▶ Policies ────────────────────┴──▶ each request
+//
+//	request of a script ──▶ Edit ──▶ files of the groups that accept requests
 package standalone
 
 import (
@@ -44,6 +46,8 @@ type Driver struct {
 	Erase func(context.Context, engine.Deletion) (engine.Erased, error)
 	// Audit notes deletions in the audit log. It may be nil.
 	Audit func(*audit.Entry)
+	// Anonymous means that nobody is identified, so that Edit is not used. Groups that accept requests then have a problem.
+	Anonymous bool
 	// Registerer receives the metrics. It may be nil.
 	Registerer prometheus.Registerer
 
@@ -51,6 +55,9 @@ type Driver struct {
 	warnings []string         // guarded by mu
 	groups   []overview.Group // guarded by mu
 	invalid  string           // guarded by mu: why groups are missing
+	// accepting and oneEdit are guarded by mu. See requests.go.
+	accepting accepting
+	oneEdit   chan struct{}
 
 	eraser   *eraser // set by Run, under mu
 	files    manifest.Result
@@ -211,6 +218,7 @@ func (d *Driver) apply() time.Time {
 	d.logProblems()
 	d.publishProblems()
 	d.publishGroups()
+	d.publishAccepting()
 	return d.compiled.NextExpiry
 }
 

@@ -97,12 +97,15 @@ func start(t *testing.T) *fixture {
 	return p
 }
 
-// startWith starts a driver with policies, and the group one of the PVs SR:A and SR:B.
-func startWith(t *testing.T, rules *Policies) *fixture {
+// startWith starts a driver with policies and other changes, and the group one of the PVs SR:A and SR:B.
+func startWith(t *testing.T, rules *Policies, changes ...func(*Driver)) *fixture {
 	p := &fixture{t: t, dir: t.TempDir()}
 	p.group("one", "", "SR:B", "SR:A")
 	ctx, cancel := context.WithCancel(t.Context())
 	d := &Driver{Path: p.dir, Archive: compile.Archive{Shards: 8}, Apply: p.apply, Policies: rules, Log: slog.New(slog.NewTextHandler(p, nil)), Registerer: prometheus.NewRegistry()}
+	for _, change := range changes {
+		change(d)
+	}
 	p.driver = d
 	done := make(chan struct{})
 	go func() { d.Run(ctx); close(done) }()

@@ -10,6 +10,7 @@ package groups
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -68,6 +69,19 @@ func (g *Groups) All() (list []overview.Group, missing string) {
 		}
 	}
 	return list, ""
+}
+
+// Accepting returns the names of the groups of the archive that accept requests of scripts, sorted. known is false until the
+// API server has listed the groups.
+func (g *Groups) Accepting() (names []string, known bool) {
+	objects, synced := g.mirrored.All()
+	for name, obj := range objects {
+		if obj.Spec.Requests != nil && obj.Spec.ArchiverRef.Name == g.archiver {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, synced
 }
 
 // readTimeout is how long reading one group may take.

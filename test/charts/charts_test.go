@@ -160,6 +160,9 @@ func TestRefusals(t *testing.T) {
 		{"autoscaling without bounds", varveChart, `archiver.spec.engines.autoscaling={"minReplicas":5}`, "maxReplicas"},
 		{"ingress without access", varveChart, `ingress.enabled=true`, "set archiver.spec.retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"},
 		{"token reviews without kubernetes", varveChart, `tokenReview.create=true`, "add {kubernetes: {}} to archiver.spec.retrieval.access.authenticators"},
+		{"requests without access", varveChart, `requests.archiveGroups=["a"]`, "set archiver.spec.retrieval.access"},
+		{"requests to an embedded archive", varveChart, `requests.archiveGroups=["a"],archiver.spec.retrieval.access={"authenticators":[{"anonymous":{}}]}`, "an archive with storage.embedded accepts no requests"},
+		{"wrong name of a group", varveChart, `requests.archiveGroups=["a*"]`, "'/requests/archiveGroups/0': 'a*' does not match pattern"},
 		{"route without a gateway", varveChart, `httpRoute.enabled=true`, "httpRoute.parentRefs is required: it names the Gateway"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

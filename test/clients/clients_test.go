@@ -10,6 +10,7 @@
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/calls.py ─────▶ answers of their other calls, as JSON
 //	random samples ─▶ store ─▶ serve ─▶ HTTP ─▶ testdata/differential.py ─▶ differences from the Appliance
 //	a real IOC ─▶ varve standalone ─▶ HTTP ─▶ testdata/postprocessors.py ─▶ the same
+//	a real IOC ─▶ varve standalone ◀─ HTTP ── testdata/scripts.py: changes of what is archived
 package clients
 
 import (

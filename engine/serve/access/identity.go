@@ -37,10 +37,21 @@ type Request struct {
 	view     view
 	policies *policy.View // nil: no policies apply
 
-	mu     sync.Mutex
-	pvs    []string
-	more   bool
-	hidden bool
+	mu      sync.Mutex
+	pvs     []string
+	more    bool
+	hidden  bool
+	changes []Change
+	refusal string
+}
+
+// Change is what a request has changed.
+type Change struct {
+	// Action is what was done to the PVs, such as "archive".
+	Action string
+	// ArchiveGroup is the changed group (namespace/name).
+	ArchiveGroup string
+	PVs          []string
 }
 
 type contextKey struct{}
@@ -118,6 +129,30 @@ func (q *Request) note(pv string, sees bool) {
 		return
 	}
 	q.pvs = append(q.pvs, pv)
+}
+
+// NoteChange notes a change for the audit log.
+func (q *Request) NoteChange(c Change) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.changes = append(q.changes, c)
+}
+
+// NoteRefusal notes for the audit log why the sender may not change what the request asks to change.
+func (q *Request) NoteRefusal(why string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refusal = why
+}
+
+// Changes returns what the request has changed, and why it was refused, or "".
+func (q *Request) Changes() (changes []Change, refusal string) {
+	if q == nil {
+		return nil, ""
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.changes, q.refusal
 }
 
 // Noted returns the first PVs that the request has asked for, whether there were more, and whether

@@ -19,7 +19,8 @@ import (
 // args are the parameters of a call, with the names in its body as parameter pv.
 type args struct {
 	url.Values
-	r *http.Request
+	r    *http.Request
+	body []byte // of a POST with JSON objects
 }
 
 // The answer of a call is encoded as JSON, unless it has one of these types.
@@ -56,11 +57,17 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, c *call) {
 	case changes:
 		h.refuse(w, r)
 		return
+	case edits:
+		if h.Edit == nil {
+			h.refuse(w, r)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
 	case unsupported:
 		writeError(w, http.StatusNotImplemented, c.path+" is not supported: "+c.why)
 		return
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && (!c.post || r.Method != http.MethodPost) {
+	if !c.takes(r.Method) {
 		w.Header().Set("Allow", allowed(c))
 		writeError(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s takes %s, not %s", c.path, allowed(c), r.Method))
 		return
@@ -80,17 +87,36 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, c *call) {
 		defer leave()
 	}
 	if answer, err = c.answer(h, a); err != nil {
+		if c.kind == edits {
+			noteRefusal(r, err)
+		}
 		h.failCall(w, r, err)
 		return
 	}
 	h.write(w, r, answer)
 }
 
-func allowed(c *call) string {
-	if c.post {
-		return "GET, HEAD, POST"
+// takes reports whether a call takes a method.
+func (c *call) takes(method string) bool {
+	switch method {
+	case http.MethodGet:
+		return true
+	case http.MethodHead:
+		return c.kind != edits
+	case http.MethodPost:
+		return c.post
 	}
-	return "GET, HEAD"
+	return false
+}
+
+func allowed(c *call) string {
+	var all []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		if c.takes(method) {
+			all = append(all, method)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // parse returns the parameters of a request, from its URL and its body.
@@ -99,10 +125,17 @@ func (c *call) parse(r *http.Request) (args, error) {
 	if err != nil {
 		return args{}, fmt.Errorf("the parameters in the URL cannot be read: %w", err)
 	}
+	if c.objects && isJSON(r) {
+		body, err := readBody(r)
+		if err == nil {
+			err = request.Known{Ignored: c.known.Ignored}.Check(q)
+		}
+		return args{q, r, body}, err
+	}
 	if err := addBody(r, q); err != nil {
 		return args{}, err
 	}
-	return args{q, r}, c.known.Check(q)
+	return args{Values: q, r: r}, c.known.Check(q)
 }
 
 // pv returns the parameter pv of a call about one PV.
@@ -190,8 +223,7 @@ func paths() (all []string) {
 	return all
 }
 
-// refuse refuses a call that would change something. Clients of this API send no credentials,
-// and ArchiveGroups are the only configuration.
+// refuse refuses a call that would change something: ArchiveGroups are the only configuration.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
 	text := "ArchiveGroups define which PVs are archived; add the PV to the manifest of an ArchiveGroup"
 	if pv, _, _ := strings.Cut(r.URL.Query().Get("pv"), ","); pv != "" {

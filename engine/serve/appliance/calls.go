@@ -22,6 +22,8 @@ type kind string
 const (
 	// reads are answered.
 	reads kind = "answered"
+	// edits change an ArchiveGroup that accepts requests of the sender. Otherwise they are refused with 403.
+	edits kind = "edited"
 	// changes are refused with 403, because ArchiveGroups are the only configuration.
 	changes kind = "refused"
 	// unsupported are reads that have no meaning here. They give 501, and say why and what to use instead.
@@ -35,6 +37,8 @@ type call struct {
 	kind kind
 	// post is true if the call also takes names in the body of a POST.
 	post bool
+	// objects is true if a JSON list in the body may have objects with further parameters.
+	objects bool
 	// heavy calls read much, and count as a read of samples.
 	heavy  bool
 	known  request.Known
@@ -55,7 +59,7 @@ var (
 )
 
 // calls are all calls of the Appliance.
-var calls = slices.Concat(retrievalCalls, infoCalls, nameCalls, reportCalls, instanceCalls, engineCalls, etlCalls, changeCalls(), unsupportedCalls)
+var calls = slices.Concat(retrievalCalls, infoCalls, nameCalls, reportCalls, instanceCalls, engineCalls, etlCalls, editCalls, changeCalls(), unsupportedCalls)
 
 var retrievalCalls = []call{
 	{path: retrieval + "getVersion", kind: reads, known: none, answer: (*Handler).version},

@@ -3,15 +3,14 @@ package appliance
 // changeCalls are the calls that would change the archived PVs, the stored data or the appliance.
 func changeCalls() (all []call) {
 	for _, path := range []string{
-		mgmt + "abortArchivingPV", mgmt + "abortArchivingPVForThisAppliance", mgmt + "addAlias", mgmt + "addExternalArchiverServer",
-		mgmt + "addExternalArchiverServerArchives", mgmt + "appendAndAliasPV", mgmt + "archivePV", mgmt + "changeArchivalParameters",
-		mgmt + "changeStore", mgmt + "changeTypeForPV", mgmt + "consolidateDataForPV", mgmt + "deletePV",
+		mgmt + "abortArchivingPVForThisAppliance", mgmt + "addExternalArchiverServer", mgmt + "addExternalArchiverServerArchives",
+		mgmt + "appendAndAliasPV", mgmt + "changeStore", mgmt + "changeTypeForPV", mgmt + "consolidateDataForPV",
 		mgmt + "importChannelArchiverConfiguration", mgmt + "importConfig", mgmt + "importConfigForAppliance", mgmt + "importData",
 		mgmt + "importDataFromPlugin", mgmt + "mergeInData", mgmt + "modifyMetaFields", mgmt + "modifyStoreURLForPV",
-		mgmt + "namedFlagsSet", mgmt + "pauseArchivingPV", mgmt + "putPVTypeInfo", mgmt + "reassignAppliance",
-		mgmt + "refreshPVDataFromChannelArchivers", mgmt + "removeAlias", mgmt + "removeExternalArchiverServer", mgmt + "renamePV",
+		mgmt + "namedFlagsSet", mgmt + "putPVTypeInfo", mgmt + "reassignAppliance",
+		mgmt + "refreshPVDataFromChannelArchivers", mgmt + "removeExternalArchiverServer", mgmt + "renamePV",
 		mgmt + "resetFailoverCaches", mgmt + "reshardPV", mgmt + "restartArchivePVWorkflowThreadForThisAppliance",
-		mgmt + "resumeArchivingPV", mgmt + "setNamedFlag", mgmt + "skipAliasCheck", mgmt + "uploadChannelArchiverConfiguration",
+		mgmt + "setNamedFlag", mgmt + "skipAliasCheck", mgmt + "uploadChannelArchiverConfiguration",
 		mgmt + "webAppReady", retrieval + "putClientConfig", retrieval + "resetFailoverCachesForThisAppliance",
 		engine + "changeArchivalParameters", engine + "cleanUpAnyImmortalChannels", engine + "deletePV", engine + "pausePVsonShutdown",
 		etl + "changeStore", etl + "consolidateDataForPV", etl + "deletePV",

@@ -12,6 +12,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/admission"
+	"varve.dev/varve/engine/serve/edit"
 	"varve.dev/varve/engine/serve/request"
 )
 
@@ -31,6 +32,8 @@ type Handler struct {
 	Channels Channels
 	// Reads admits reads of samples. It may be nil.
 	Reads *admission.Gate
+	// Edit changes the groups that accept requests. If it is nil, none does.
+	Edit edit.Editor
 	// Version is the answer to getVersion.
 	Version string
 	// Name is the identity of the appliance in answers.

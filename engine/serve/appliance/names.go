@@ -299,12 +299,11 @@ func addBody(r *http.Request, q url.Values) error {
 	if r.Method != http.MethodPost {
 		return nil
 	}
-	body, err := io.ReadAll(r.Body)
+	body, err := readBody(r)
 	if err != nil {
-		return fmt.Errorf("reading the body of the request: %w", err)
+		return err
 	}
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // if it is unknown, the body is a form
-	switch kind {
+	switch mediaType(r) {
 	case "application/json":
 		names, err := jsonNames(body)
 		if err != nil {
@@ -321,6 +320,25 @@ func addBody(r *http.Request, q url.Values) error {
 		maps.Copy(q, posted)
 	}
 	return nil
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading the body of the request: %w", err)
+	}
+	return body, nil
+}
+
+// mediaType returns the type of the body of a request. If it is unknown, the body is a form.
+func mediaType(r *http.Request) string {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return kind
+}
+
+// isJSON reports whether a request has JSON in its body.
+func isJSON(r *http.Request) bool {
+	return r.Method == http.MethodPost && mediaType(r) == "application/json"
 }
 
 // jsonNames decodes a list of names. As in the Appliance, an element may be an object with the

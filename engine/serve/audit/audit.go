@@ -1,10 +1,10 @@
-// Package audit writes who has read what, as lines of JSON:
+// Package audit writes who has read or changed what, as lines of JSON:
 //
 //	request ─▶ serve ─▶ Log.Add ─▶ queue ─▶ Run ─▶ a line per request ─▶ file or stderr
 //	                      └─ full: the line is dropped and counted
 //
 // A slow disk does not delay reads. Each decision has a queue of its own: many reads cannot push out
-// refusals, and many refusals, which everybody can cause, cannot push out lines about hidden PVs.
+// refusals, and many refusals, which everybody can cause, cannot push out lines about hidden PVs or changes.
 package audit
 
 import (
@@ -26,6 +26,8 @@ const (
 	Refused = "refused"
 	// Hidden means that the request asked for a PV that its sender may not read.
 	Hidden = "hidden"
+	// Changed means that the request changed an ArchiveGroup.
+	Changed = "changed"
 )
 
 // Entry is a line of the log.
@@ -39,6 +41,9 @@ type Entry struct {
 	Client string `json:"client"`
 	// Call is the method and the pattern of the path, such as "GET /api/v1/samples".
 	Call string `json:"call"`
+	// Action and ArchiveGroup (namespace/name) say what the request changed. PVs are then those that it changed.
+	Action       string `json:"action,omitempty"`
+	ArchiveGroup string `json:"archiveGroup,omitempty"`
 	// PVs are the first PVs that the request read, and More says that there were others.
 	PVs  []string `json:"pvs,omitempty"`
 	More bool     `json:"more,omitempty"`
@@ -61,6 +66,7 @@ const maxQueue = 4096
 type Log struct {
 	out     io.Writer
 	log     *slog.Logger
+	changed chan Entry
 	hidden  chan Entry
 	refused chan Entry
 	allowed chan Entry
@@ -76,7 +82,7 @@ type Log struct {
 func New(out io.Writer, reg prometheus.Registerer, log *slog.Logger) *Log {
 	f := promauto.With(reg)
 	return &Log{
-		out: out, log: log, hidden: make(chan Entry, maxQueue), refused: make(chan Entry, maxQueue), allowed: make(chan Entry, maxQueue),
+		out: out, log: log, changed: make(chan Entry, maxQueue), hidden: make(chan Entry, maxQueue), refused: make(chan Entry, maxQueue), allowed: make(chan Entry, maxQueue),
 		dropped: f.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "varve", Subsystem: "audit", Name: "dropped_total", Help: "Lines that the audit log lacks, by the reason: full or failed.",
 		}, []string{"reason"}),
@@ -92,6 +98,8 @@ func (l *Log) Add(e *Entry) {
 	defer l.mu.RUnlock()
 	queue := l.allowed
 	switch e.Decision {
+	case Changed:
+		queue = l.changed
 	case Hidden:
 		queue = l.hidden
 	case Refused:
@@ -111,6 +119,8 @@ func (l *Log) Add(e *Entry) {
 func (l *Log) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
+		case e := <-l.changed:
+			l.write(&e)
 		case e := <-l.hidden:
 			l.write(&e)
 		case e := <-l.refused:
@@ -123,7 +133,7 @@ func (l *Log) Run(ctx context.Context) {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
-	for _, queue := range []chan Entry{l.hidden, l.refused, l.allowed} {
+	for _, queue := range []chan Entry{l.changed, l.hidden, l.refused, l.allowed} {
 		for len(queue) > 0 {
 			e := <-queue
 			l.write(&e)
