@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/layout"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
@@ -210,7 +211,7 @@ type one struct {
 	states    ownStates                                        // of engines
 	overruled int                                              // marks that were left out because of states
 	metadata  *sample.Metadata                                 // that is not stored yet
-	deleted   store.Mask                                       // ranges that users have deleted, with engines
+	deleted   store.Mask                                       // ranges that users have deleted, with engines or in a dry run
 }
 
 // prepare finds out whether the archive may have samples of the PV, and where the new ones go.
@@ -227,7 +228,11 @@ func (o *one) prepare(ctx context.Context) (err error) {
 			err = nil
 		}
 	}
-	if err != nil || o.opts.DryRun {
+	switch {
+	case err != nil:
+		return err
+	case o.opts.DryRun:
+		o.deleted, err = o.deletedRanges(ctx)
 		return err
 	}
 	if err := o.readOwnStates(ctx); err != nil {
@@ -235,6 +240,13 @@ func (o *one) prepare(ctx context.Context) (err error) {
 	}
 	o.out, err = o.newOutput()
 	return err
+}
+
+// deletedRanges returns the ranges that users have deleted.
+func (o *one) deletedRanges(ctx context.Context) (store.Mask, error) {
+	c, _, err := o.opts.Store.Channel(ctx, o.name)
+	c.LeaveOutFuture(layout.MaxDeleted(o.now()))
+	return c.Mask(), err
 }
 
 // predict returns the error with which an import would refuse the PV.

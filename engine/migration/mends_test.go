@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -117,6 +118,23 @@ func TestDeletedHistoryStaysDeleted(t *testing.T) {
 	r, err := newImporter(t, Options{Store: st}).Verify(t.Context(), tree, "A:B")
 	if err != nil || len(r.Differs()) > 0 || r.Deleted != 2 {
 		t.Errorf("the verification finds %+v, %v", r, err)
+	}
+}
+
+// TestADryRunLeavesOutDeletedSamples checks that a dry run does not promise samples that a user has deleted, and that a deleted
+// range without an end, which is damaged, keeps nothing out.
+func TestADryRunLeavesOutDeletedSamples(t *testing.T) {
+	tree := all(t, write(t, map[string]string{"A/B:2026.pb": header + event(1, "") + event(2, "") + event(3, "")}))
+	st := newStore(t)
+	ranges := []store.Deleted{{From: at(1), To: at(2)}, {From: at(3), To: math.MaxInt64}}
+	if err := st.AddChannel(t.Context(), store.Channel{PV: "A:B", Deleted: ranges}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		r, err := newImporter(t, Options{Store: st, DryRun: dry}).Import(t.Context(), tree, "A:B")
+		if err != nil || r.Stored != 1 || r.Expired != 2 {
+			t.Errorf("dry run %t: %+v, %v", dry, r, err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"varve.dev/varve/engine/layout"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/seal"
@@ -34,6 +35,7 @@ func (o *one) newOutput() (output, error) {
 		c, _, err = o.opts.Store.Channel(ctx, o.name)
 		return err
 	})
+	c.LeaveOutFuture(layout.MaxDeleted(o.now()))
 	o.deleted = c.Mask()
 	if err == nil && !slices.Contains(c.Shards, shard) {
 		shard, err = o.to.ledShard(c.Shards, shard)

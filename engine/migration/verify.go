@@ -67,6 +67,7 @@ func (m *Importer) Verify(ctx context.Context, src Source, pv string) (*Report, 
 	o.use = v.compare
 	o.verifying = true
 	c, _, err := m.opts.Store.Channel(ctx, o.name)
+	c.LeaveOutFuture(layout.MaxDeleted(m.now()))
 	o.deleted = c.Mask()
 	if tier := layout.LastTier(c.Starts); tier != store.Forever {
 		v.kept = time.Now().Add(-tier.Keep()).UnixNano()

@@ -115,12 +115,13 @@ func (n *named) read(ctx context.Context, list []string, from, to int64, opts Op
 		return nil, err
 	}
 	from, to = max(from, Earliest), min(to, Latest)
-	if failed == nil && (from > to || !needsOutside(seam, from, opts) && (opts.Inside || !own.deleted.Overlaps(seam, from))) {
-		if from <= to && !opts.Inside {
-			own.All = n.withLast(ctx, list, own.All, from, seam, opts)
-		}
-		return own, nil // if samples since the seam are deleted, the last one before the range may be that of a former name
-	}
+	switch {
+	case failed != nil:
+	case from > to:
+		return own, nil
+	case !needsOutside(seam, from, opts) && (opts.Inside || !own.deleted.Overlaps(seam, from)):
+		return n.withLast(ctx, list, own, from, seam, opts), nil
+	} // if samples since the seam are deleted, the last one before the range may be that of a former name
 	last := min(to, seam-1)
 	older, err := n.read(ctx, list[1:], min(from, last), last, opts)
 	switch unknown := errors.Is(err, ErrUnknownPV); {
@@ -136,12 +137,15 @@ func (n *named) read(ctx context.Context, list []string, from, to int64, opts Op
 	}}, nil
 }
 
-// withLast yields samples of the first name of a list, from long after its seam. If none is at or before the beginning of the
+// withLast returns samples of the first name of a list, from long after its seam. If none is at or before the beginning of the
 // range, because the PV got no value for long after it was connected, the last sample of the former names comes first.
-func (n *named) withLast(ctx context.Context, list []string, own iter.Seq2[*sample.Run, error], from, seam int64, opts Options) iter.Seq2[*sample.Run, error] {
-	return func(yield func(*sample.Run, error) bool) {
+func (n *named) withLast(ctx context.Context, list []string, own *Samples, from, seam int64, opts Options) *Samples {
+	if opts.Inside {
+		return own
+	}
+	return &Samples{own.CompleteUntil, func(yield func(*sample.Run, error) bool) {
 		begun := false
-		for run, err := range own {
+		for run, err := range own.All {
 			if !begun && err == nil && run.Times[0] > from && !n.yieldLast(ctx, list, seam, opts, yield) {
 				return
 			}
@@ -153,7 +157,7 @@ func (n *named) withLast(ctx context.Context, list []string, own iter.Seq2[*samp
 		if !begun {
 			n.yieldLast(ctx, list, seam, opts, yield)
 		}
-	}
+	}, own.deleted}
 }
 
 // yieldLast yields the last sample of the former names in a list before the seam. It yields nothing if samples since then have

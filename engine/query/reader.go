@@ -259,12 +259,7 @@ func (p *plan) collect(ctx context.Context, recent Recent, shards int) error {
 		}
 	}
 	p.completeUntil = min(p.completeUntil, held.confirmedUntil())
-	inShards := append(slices.Concat(ch.Shards, held.Shards), home)
-	if !held.Known { // two engines may have captured it, and the directory knows that only once samples are sealed
-		inShards = append(inShards, home+shards)
-	}
-	slices.Sort(inShards)
-	for _, shard := range slices.Compact(inShards) {
+	for _, shard := range held.in(ch.Shards, home, shards) {
 		of := claims
 		if shard != home {
 			if of, err = p.store.Claims(ctx, shard); err != nil {
@@ -286,6 +281,16 @@ func (p *plan) collect(ctx context.Context, recent Recent, shards int) error {
 	p.starts, p.deleted, p.Deleted = ch.Starts, ch, ch.Mask()
 	p.Unsealed, p.large = append(p.Unsealed, p.large...), nil
 	return nil
+}
+
+// in returns the shards that may have unsealed samples of the PV, sorted. listed are those in the directory.
+func (h *Held) in(listed []int, home, shards int) []int {
+	all := append(slices.Concat(listed, h.Shards), home)
+	if !h.Known { // two engines may have captured it, and the directory knows that only once samples are sealed
+		all = append(all, home+shards)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // readDirectory reads the PV's directory entry. At the same time it reads the claims of
