@@ -39,12 +39,7 @@ type importOptions struct {
 	csv          csvOptions
 }
 
-func newImportData() *cobra.Command {
-	var o importOptions
-	cmd := &cobra.Command{
-		Use:   "data --from KIND SOURCE",
-		Short: "Import the samples of another archiver",
-		Long: `Reads the samples of another archiver and stores them. It only reads from the source,
+const importDataHelp = `Reads the samples of another archiver and stores them. It only reads from the source,
 which may be running. KIND and SOURCE are
 
   appliance-files DIR   the PB files of an Archiver Appliance. DIR is the directory of one of
@@ -88,7 +83,14 @@ are durable. With --dry-run it stores nothing, and says which samples it would s
 archive returns; the report has counts and hashes by month.
 
 Exit codes: 0 everything is imported, 1 a part could not be read or stored, or differs, 2
-the import failed or was interrupted.`,
+the import failed or was interrupted.`
+
+func newImportData() *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use:   "data --from KIND SOURCE",
+		Short: "Import the samples of another archiver",
+		Long: importDataHelp,
 		Example: `  varve import data --from appliance-files /arch --data /var/lib/varve --dry-run
   varve import data --from appliance-files /arch --data /var/lib/varve --verify --report report.json
   varve import data --from appliance-files /arch/lts --data /var/lib/varve --pv 'SR01:*' --since 2024-01-01

@@ -108,7 +108,7 @@ func TestStandaloneCarriesOutRequestsOfScripts(t *testing.T) {
 	g.Eventually(status("R22:A")).WithTimeout(patience).Should(Equal("Paused"))
 	g.Expect(ann("pauseArchivingPV", "pv", "R22:A")).To(Equal(`[{"pvName":"R22:A","validation":"PV R22:A is already paused"}]`))
 	g.Expect(file()).To(Equal("# for scripts\n" + head +
-		"  channels:\n  - {name: 'R22:A', aliases: ['R22:OTHER'], paused: true, sampling: {mode: Scan, period: 7s}}\n  - {name: 'R22:B'}\n"))
+		"  channels:\n  - {name: 'R22:A', sampling: {mode: Scan, period: 7s}, aliases: ['R22:OTHER'], paused: true}\n  - {name: 'R22:B'}\n"))
 
 	g.Expect(ann("deletePV", "pv", "R22:B")).To(ContainSubstring("We will not stop archiving PV R22:B if it is not paused"))
 	g.Expect(ann("abortArchivingPV", "pv", "R22:B")).To(ContainSubstring(`"status":"ok"`))

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,17 +60,8 @@ func (c *compiler) nameChannels() {
 	if len(c.named) == 0 {
 		return
 	}
-	slices.SortFunc(c.named, func(a, b *otherNames) int { return compareWants(a.want, b.want) })
-	n := namer{compiler: c, names: map[string]*capture.Names{}, former: map[string]*otherNames{}, aliases: map[string]*otherNames{}}
-	var first []*otherNames // that of the oldest group, for each PV
-	for i, o := range c.named {
-		if i > 0 && o.pv == c.named[i-1].pv {
-			n.ignoreSecond(first[len(first)-1], o)
-			continue
-		}
-		first = append(first, o)
-	}
-	slices.SortFunc(first, func(a, b *otherNames) int { return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(a.pv, b.pv)) })
+	n := namer{compiler: c}
+	first := n.firstOfEach()
 	for _, o := range first {
 		n.add(o)
 	}
@@ -81,6 +71,41 @@ func (c *compiler) nameChannels() {
 	n.apply()
 }
 
+// firstOfEach returns the names of each PV in its oldest group, ordered by the age of the group and by the PV. It reports the others
+// as problems. c.named is ordered by the age of the group.
+func (n *namer) firstOfEach() []*otherNames {
+	size := len(n.named)
+	n.names, n.former, n.aliases = make(map[string]*capture.Names, size), make(map[string]*otherNames, size), make(map[string]*otherNames, size)
+	of := make(map[string]*otherNames, size) // by PV
+	first := make([]*otherNames, 0, size)
+	var seconds []*otherNames
+	for _, o := range n.named {
+		if of[o.pv] != nil {
+			seconds = append(seconds, o)
+			continue
+		}
+		of[o.pv] = o
+		first = append(first, o)
+	}
+	slices.SortFunc(seconds, func(a, b *otherNames) int { return compareWants(a.want, b.want) })
+	for _, o := range seconds {
+		n.ignoreSecond(of[o.pv], o)
+	}
+	for begin, end := 0, 0; begin < len(first); begin = end {
+		for end < len(first) && first[end].age == first[begin].age {
+			end++
+		}
+		slices.SortFunc(first[begin:end], func(a, b *otherNames) int { return strings.Compare(a.pv, b.pv) })
+	}
+	n.index = make(map[string]int32, len(n.wants))
+	for i, w := range n.wants {
+		if i == 0 || w.pv != n.wants[i-1].pv {
+			n.index[w.pv] = int32(i)
+		}
+	}
+	return first
+}
+
 // namer decides about the other names of all channels. Each name belongs to one PV: if several PVs list it, to that of the
 // oldest group.
 type namer struct {
@@ -88,6 +113,7 @@ type namer struct {
 	names   map[string]*capture.Names // by PV
 	former  map[string]*otherNames    // by former name: the PV that has it now
 	aliases map[string]*otherNames    // by alias: its PV
+	index   map[string]int32          // by PV: the index of its first want
 }
 
 // ignoreSecond reports that another channel gives the same PV other names.
@@ -114,7 +140,7 @@ func (n *namer) add(o *otherNames) {
 	}
 	for _, alias := range o.Aliases {
 		other, claimed := n.aliases[alias]
-		at, isChannel := slices.BinarySearchFunc(n.wants, alias, func(w want, pv string) int { return strings.Compare(w.pv, pv) })
+		at, isChannel := n.index[alias]
 		switch {
 		case isChannel && n.members[n.wants[at].age].role == captures:
 			out.addProblem(o.pv, fmt.Sprintf("its alias %s is ignored: group %s archives %s as a PV of its own; remove one of the two", alias, n.members[n.wants[at].age].name, alias))
@@ -145,6 +171,9 @@ func (n *namer) wasLater(pv, old string) bool {
 
 // limitFormer removes the former names of a PV if they are too many, with those of its former names.
 func (n *namer) limitFormer(o *otherNames) {
+	if len(o.Former) == 0 {
+		return
+	}
 	if total := n.countFormer(o.pv); total > MaxFormer {
 		n.members[o.age].out.addProblem(o.pv, fmt.Sprintf("its former names are ignored: with those of its former names, there are at least %d; at most %d are allowed", total, MaxFormer))
 		n.names[o.pv].Former = nil
@@ -171,9 +200,8 @@ func (n *namer) apply() {
 				continue
 			}
 			ch.Names = names
-			hash := xxhash.Sum64String(fmt.Sprintf("%s %q %q", ch.PV, names.Former, names.Aliases))
-			at, _ := slices.BinarySearchFunc(n.wants, ch.PV, func(w want, pv string) int { return strings.Compare(w.pv, pv) })
-			for last := int32(-1); at < len(n.wants) && n.wants[at].pv == ch.PV; at++ {
+			hash := hashNames(ch.PV, names)
+			for last, at := int32(-1), int(n.index[ch.PV]); at < len(n.wants) && n.wants[at].pv == ch.PV; at++ {
 				if age := n.wants[at].age; age != last { // a group may list a PV twice
 					n.countNamed(age, names, hash)
 					last = age
@@ -181,6 +209,19 @@ func (n *namer) apply() {
 			}
 		}
 	}
+}
+
+// hashNames returns a hash of a PV with its other names, in their order.
+func hashNames(pv string, names *capture.Names) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	hash := xxhash.Sum64String(pv)
+	for _, list := range [][]string{names.Former, names.Aliases} {
+		hash = hash*odd + uint64(len(list))
+		for _, name := range list {
+			hash = hash*odd + xxhash.Sum64String(name)
+		}
+	}
+	return hash
 }
 
 // countNamed counts the names of a channel of a group.

@@ -3,6 +3,7 @@ package compile
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/engine/capture"
@@ -23,7 +24,7 @@ const fromElsewhere = 1 << 20
 
 // compareWants compares by PV, age of the group, and place in the group.
 func compareWants(a, b want) int {
-	if order := cmp.Compare(a.pv, b.pv); order != 0 {
+	if order := strings.Compare(a.pv, b.pv); order != 0 { // it compares the bytes once, and cmp.Compare twice
 		return order
 	}
 	return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(a.place, b.place))

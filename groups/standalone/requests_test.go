@@ -163,21 +163,21 @@ func TestRequestsWithoutSendersAreAProblem(t *testing.T) {
 // TestReplaceFile checks how a file is replaced: through a link, only if nobody else changed it, and with no trace after an error.
 func TestReplaceFile(t *testing.T) {
 	dir := t.TempDir()
-	real, link := filepath.Join(dir, "real.yaml"), filepath.Join(dir, "link.yaml")
-	write(t, real, "old")
-	if err := os.Symlink(real, link); err != nil {
+	file, link := filepath.Join(dir, "real.yaml"), filepath.Join(dir, "link.yaml")
+	write(t, file, "old")
+	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}
 	if err := replaceFile(link, []byte("old"), []byte("new")); err != nil {
 		t.Fatal(err)
 	}
-	if target, err := os.Readlink(link); err != nil || target != real {
+	if target, err := os.Readlink(link); err != nil || target != file {
 		t.Errorf("the link is replaced: %q %v", target, err)
 	}
-	if err := replaceFile(real, []byte("old"), []byte("lost")); !errors.Is(err, errChanged) {
+	if err := replaceFile(file, []byte("old"), []byte("lost")); !errors.Is(err, errChanged) {
 		t.Errorf("a file that somebody changed: %v", err)
 	}
-	if got, err := os.ReadFile(real); err != nil || string(got) != "new" {
+	if got, err := os.ReadFile(file); err != nil || string(got) != "new" {
 		t.Errorf("the file has %q: %v", got, err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {

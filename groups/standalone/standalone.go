@@ -195,6 +195,7 @@ func untilNext(next, now time.Time) time.Duration {
 
 // apply compiles and applies the groups. It returns when the next group expires, or zero.
 func (d *Driver) apply() time.Time {
+	d.publishAccepting()
 	listed := map[string]compile.Listed{}
 	for i := range d.files.Groups {
 		g := &d.files.Groups[i]
@@ -218,7 +219,6 @@ func (d *Driver) apply() time.Time {
 	d.logProblems()
 	d.publishProblems()
 	d.publishGroups()
-	d.publishAccepting()
 	return d.compiled.NextExpiry
 }
 

@@ -147,7 +147,7 @@ func (c *cluster) edits() {
 	c.Expect(g.Spec.Requests).NotTo(BeNil())
 	i := slices.IndexFunc(g.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == FieldManager })
 	c.Expect(i).To(BeNumerically(">=", 0), "the managers are %+v", g.ManagedFields)
-	c.Expect(string(g.ManagedFields[i].FieldsV1.Raw)).To(And(ContainSubstring(`k:{\"name\":\"A\"}`), Not(ContainSubstring("f:requests"))))
+	c.Expect(g.ManagedFields[i].FieldsV1.GetRawString()).To(And(ContainSubstring(`k:{\"name\":\"A\"}`), Not(ContainSubstring("f:requests"))))
 }
 
 // concurrent sends many requests at once, while somebody else edits the group. None is lost.
@@ -166,9 +166,9 @@ func (c *cluster) concurrent() {
 	c.Expect(c.channels("scripts")).To(ConsistOf("OLD", "A", "N0", "N1", "N2"))
 
 	// Somebody changes the group between the read and the write of every try.
-	real, tries := c.editor.Client, 0
-	defer func() { c.editor.Client = real }()
-	c.editor.Client = interrupted{real, func() {
+	alone, tries := c.editor.Client, 0
+	defer func() { c.editor.Client = alone }()
+	c.editor.Client = interrupted{alone, func() {
 		g := c.get("scripts")
 		g.Annotations = map[string]string{"edited": fmt.Sprint(tries)}
 		c.Expect(c.admin.Update(c.t.Context(), g)).To(Succeed())
