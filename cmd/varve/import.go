@@ -90,7 +90,7 @@ func newImportData() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data --from KIND SOURCE",
 		Short: "Import the samples of another archiver",
-		Long: importDataHelp,
+		Long:  importDataHelp,
 		Example: `  varve import data --from appliance-files /arch --data /var/lib/varve --dry-run
   varve import data --from appliance-files /arch --data /var/lib/varve --verify --report report.json
   varve import data --from appliance-files /arch/lts --data /var/lib/varve --pv 'SR01:*' --since 2024-01-01
