@@ -307,7 +307,7 @@ func refuseTiles(t *testing.T, reads bool) {
 			if err := o.sealer.shard.Checkpoint(t.Context()); err != nil && !strings.Contains(err.Error(), bad) {
 				t.Fatal(err)
 			}
-			for range 5 {
+			for range 2 {
 				o.compareBins(good)
 				if !reads { // otherwise readers get an error
 					o.compareBins(bad)
