@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"varve.dev/varve/engine/policy"
 	"varve.dev/varve/engine/serve/audit"
 	"varve.dev/varve/engine/serve/edit"
 )
@@ -222,7 +223,7 @@ func TestChangesNeedAnIdentity(t *testing.T) {
 	if r := e.last(); r.User != "ann" || strings.Join(r.Groups, " ") != "vacuum" {
 		t.Errorf("the sender is %q of %q", r.User, r.Groups)
 	}
-	e.cfg.Access = nil
+	e.cfg.Access, e.cfg.Policies = nil, func() (*policy.Set, bool) { return nil, true } // with policies, everybody is anonymous
 	e.serve()
 	if code, text := e.send(http.MethodGet, path, ""); code != http.StatusForbidden || len(e.got) > 0 {
 		t.Errorf("an archive without access returns %d %s", code, text)
