@@ -37,6 +37,8 @@ type Engine interface {
 	Waiting() map[int]time.Duration
 	// Delete deletes the data of PVs that no engine captures.
 	Delete(ctx context.Context, shard int, pvs []string) error
+	// Erase deletes the samples of PVs in a range of time. It is repeated until all samples are removed.
+	Erase(ctx context.Context, d engine.Deletion) (engine.Erased, error)
 	Writer() store.WriterID
 	Summary() engine.Summary
 	// Storage returns why the store does not accept samples, or "" while it does.
@@ -95,6 +97,7 @@ type Agent struct {
 	writes  *worker         // shards whose status must be written
 	fetches *worker         // shards whose ArchiveShard is fetched by name
 	deletes *worker         // shards with data to delete
+	erases  *worker         // shards with samples to delete
 	state   *stateDirectory // nil: none
 	reports reports
 	asked   asked
@@ -121,6 +124,7 @@ func New(cfg Config) *Agent {
 	a.writes = newWorker(4, a.writeStatus)
 	a.fetches = newWorker(2, a.fetchShard)
 	a.deletes = newWorker(1, a.deleteData)
+	a.erases = newWorker(2, a.eraseSamples)
 	if cfg.State != "" {
 		a.state = &stateDirectory{path: cfg.State, engine: cfg.Name, archiver: cfg.Archiver}
 		a.restore()
@@ -156,7 +160,7 @@ const (
 func (a *Agent) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
-		a.objects.Run, a.lists.Run, a.writes.run, a.fetches.run, a.deletes.run, a.keepLease, a.keepState,
+		a.objects.Run, a.lists.Run, a.writes.run, a.fetches.run, a.deletes.run, a.erases.run, a.keepLease, a.keepState,
 	} {
 		wg.Go(func() { run(ctx) })
 	}

@@ -28,6 +28,7 @@ import (
 	"varve.dev/varve/agent/handover"
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/mirror"
+	"varve.dev/varve/engine"
 )
 
 // All tests share this API server. It is nil if KUBEBUILDER_ASSETS is not set.
@@ -148,6 +149,7 @@ type world struct {
 	cable  *cable
 	state  string
 	engine *fakeEngine
+	erase  func(engine.Deletion) (engine.Erased, error) // of the engine
 	agent  *Agent
 	stop   func()
 }
@@ -181,7 +183,7 @@ func (w *world) start() {
 	cfg.Host = "https://" + w.cable.listener.Addr().String()
 	c, err := mirror.NewClient(cfg)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.engine = &fakeEngine{}
+	w.engine = &fakeEngine{erase: w.erase}
 	w.agent = New(Config{
 		Name: "a", Namespace: w.ns, Archiver: "main", PodUID: "0815", Shards: 64, State: w.state,
 		Client: c, Engine: w.engine, Channels: w.engine, Log: slog.New(slog.DiscardHandler),

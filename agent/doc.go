@@ -4,6 +4,7 @@
 //	ArchiveShards ─▶ mirror ─┐                                      ┌─▶ engine.Apply
 //	channel lists ─▶ mirror ─┼─▶ handover.Decide, channel lists (pure) ─▶ state on disk
 //	state on disk, at start ─┘                                      └─▶ status, on transitions
+//	spec.deletions, spec.erasures ─▶ engine.Delete, engine.Erase ──────▶ status
 //	                                   engine ── statuses, sealing ──▶ report, over HTTP
 //
 // A missing object never stops capture. An engine stops capturing a shard only if the

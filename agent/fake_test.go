@@ -32,6 +32,7 @@ type fakeEngine struct {
 	passed      map[int]bool          // shards whose sealer differs from the order
 	deleted     []string
 	broken      bool // Delete fails
+	erase       func(d engine.Deletion) (engine.Erased, error)
 	lag         seal.Lag
 	late        int // shards
 	damaged     seal.Found
@@ -147,6 +148,15 @@ func (f *fakeEngine) Delete(_ context.Context, _ int, pvs []string) error {
 	}
 	f.deleted = append(f.deleted, pvs...)
 	return nil
+}
+
+func (f *fakeEngine) Erase(_ context.Context, d engine.Deletion) (engine.Erased, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.erase == nil {
+		return engine.Erased{}, errBroken
+	}
+	return f.erase(d)
 }
 
 func (f *fakeEngine) Writer() store.WriterID  { return store.WriterID{1, 2, 3} }

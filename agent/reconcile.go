@@ -249,5 +249,9 @@ func (a *Agent) queueWritesLocked(now time.Time) {
 		if len(s.pendingDeletions(a.cfg.Name, now)) > 0 {
 			a.deletes.add(i)
 		}
+		s.dropErasures()
+		if len(s.dueErasures(now)) > 0 {
+			a.erases.add(i)
+		}
 	}
 }

@@ -64,6 +64,9 @@ type shard struct {
 	deleted       map[string]bool // lists of spec.deletions whose data is deleted
 	deletionStuck bool
 
+	// erasing is how far the deletions of samples in spec.erasures are, by name.
+	erasing map[string]*erasing
+
 	// written is the last written update, and base the version of the object it was applied to.
 	written statusUpdate
 	base    string
@@ -255,6 +258,7 @@ func (s *shard) statusUpdate(engine string) statusUpdate {
 		}
 	}
 	slices.Sort(a.entry.Deleted)
+	a.entry.Erasures = s.erasureStatuses(engine)
 	return a
 }
 

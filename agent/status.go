@@ -68,7 +68,11 @@ func (u *statusUpdate) applyTo(shard *v1alpha1.ArchiveShard) {
 // sameEntry compares two entries, except for the time.
 func sameEntry(a, b *v1alpha1.ShardEngineStatus) bool {
 	return a.Name == b.Name && a.Phase == b.Phase && ptr.Equal(a.Connected, b.Connected) && a.Message == b.Message && a.WaitingSince.Equal(b.WaitingSince) &&
-		slices.Equal(a.Lists, b.Lists) && slices.Equal(a.Deleted, b.Deleted)
+		slices.Equal(a.Lists, b.Lists) && slices.Equal(a.Deleted, b.Deleted) && slices.EqualFunc(a.Erasures, b.Erasures, sameErasure)
+}
+
+func sameErasure(a, b v1alpha1.ShardErasureStatus) bool {
+	return a.Name == b.Name && a.State == b.State && a.Since.Equal(b.Since) && a.PVs == b.PVs && a.Removed == b.Removed && a.Message == b.Message
 }
 
 // makeRoom drops the oldest entry of an engine that the spec does not name, if there is no

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -27,6 +28,8 @@ type simulatedEngine struct {
 	silent bool // does not renew its Lease, report, or update a status
 	stuck  bool // joins further shards but never captures them
 	blind  bool // connects no channels
+	// erases is how far the engine is with each deletion of samples. If it is empty, the engine does not answer.
+	erases v1alpha1.DeletionState
 	phases map[int]v1alpha1.ShardPhase
 	named  map[int]bool // shards whose spec names the engine
 	lists  map[int][]string
@@ -90,6 +93,14 @@ func (p *shardsFixture) usable(ctx context.Context) (names []string) {
 		}
 	}
 	return names
+}
+
+// erase sets how far an engine is with all deletions of samples.
+func (p *shardsFixture) erase(name string, state v1alpha1.DeletionState) {
+	p.mu.Lock()
+	p.engines[name].erases = state
+	p.mu.Unlock()
+	p.wake()
 }
 
 // silence makes an engine unresponsive, as if its node had lost power.
@@ -251,7 +262,7 @@ func (p *shardsFixture) step(ctx context.Context, s *v1alpha1.ArchiveShard, e v1
 	if !running {
 		return
 	}
-	if before.Phase == now.Phase && slices.Equal(before.Lists, now.Lists) && slices.Equal(before.Deleted, now.Deleted) {
+	if before.Phase == now.Phase && slices.Equal(before.Lists, now.Lists) && slices.Equal(before.Deleted, now.Deleted) && equality.Semantic.DeepEqual(before.Erasures, now.Erasures) {
 		return
 	}
 	s.Status.Engines[at] = now
@@ -290,6 +301,11 @@ func (p *shardsFixture) state(
 		}
 		for _, l := range s.Spec.Deletions {
 			now.Deleted = append(now.Deleted, l.Name)
+		}
+		for _, o := range s.Spec.Erasures {
+			if engine.erases != "" {
+				now.Erasures = append(now.Erasures, v1alpha1.ShardErasureStatus{Name: o.Name, State: engine.erases, PVs: 1})
+			}
 		}
 	}
 	index := int(*s.Spec.Index)

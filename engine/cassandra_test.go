@@ -40,6 +40,7 @@ func TestLong_OnCassandra(t *testing.T) {
 		handOver(t, open(t, "often"), 50*time.Millisecond)
 		handOver(t, open(t, "seldom"), time.Hour)
 	})
+	t.Run("Erasure", func(t *testing.T) { eraseWhileAShardChangesHands(t, open(t, "erasure")) })
 	t.Run("ReleaseWhileAway", func(t *testing.T) { releaseWhilePaused(t, node, open(t, "release")) })
 	t.Run("RetentionChange", func(t *testing.T) { retentionChange(t, open(t, "retention", store.Keep5y, store.Keep10y)) })
 	t.Run("Lag", func(t *testing.T) { readsSayWhereAnEngineLags(t, open(t, "lag")) })

@@ -139,7 +139,6 @@ type Engine struct {
 	journalMetrics *journal.Metrics
 	journalConfig  *journal.Config
 	sealCfg        *seal.Config
-	erasures       erasures
 	guard          *guard.Guard
 	watchdog       *watchdog.Watchdog
 

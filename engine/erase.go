@@ -26,6 +26,9 @@ type Deletion struct {
 	From, To int64
 	// Group and Reason say who deletes the samples, and why. A mark of each PV has them.
 	Group, Reason string
+	// Shard is the shard whose sealer removes the samples from blocks and rollups. If it is nil, this is the shard in
+	// which the engine captures the PV, or the home shard of a PV that the engine does not capture.
+	Shard *int
 }
 
 // Errors of Erase.
@@ -47,9 +50,15 @@ type Erased struct {
 	// Hidden is the number of PVs whose samples no reader sees any longer, and Removed of those whose samples are
 	// also removed from blocks and rollups. Unknown is the number of PVs that the archive does not know.
 	Hidden, Removed, Unknown int
+	// FirstUnknown is the first of the PVs that the archive does not know, or "".
+	FirstUnknown string
 	// New is the number of PVs whose samples this call has hidden.
 	New int
 }
+
+// HidesAll reports whether no reader sees samples of the n PVs of the deletion any longer. This may be so although Erase failed,
+// because the removal from blocks and rollups comes later.
+func (e *Erased) HidesAll(n int) bool { return e.Hidden == n }
 
 // Erase deletes the samples of PVs in a range of time. When it returns, no reader sees these samples any longer, and they
 // do not come back: neither from memory, the journal or a spool, nor by an import. Their erasure from blocks goes on in
@@ -73,23 +82,26 @@ func (e *Engine) Erase(ctx context.Context, d Deletion) (out Erased, err error) 
 		case err != nil:
 			return out, fmt.Errorf("deleting samples of %s: %w", pv, err)
 		case !known:
-			out.Unknown++
+			if out.Unknown++; out.Unknown == 1 {
+				out.FirstUnknown = pv
+			}
 			continue
 		}
 		out.Hidden++
 		if !slices.ContainsFunc(c.Deleted, d.is) {
 			out.New++
 		}
+		shard := e.shardToErase(pv, d.Shard)
 		if c.IsDone(store.Deleted{From: d.From, To: d.To}) {
 			out.Removed++
-			e.erasures.end(erasure{pv, d.From, d.To})
+			if h := e.holdingOf(shard); h != nil {
+				h.erasures.end(pv, &d)
+			}
 			continue
 		}
-		shard, captured := e.capture.Shard(pv)
-		if !captured {
-			shard = pvname.Shard(pv, e.opts.Shards)
+		if e.isSettled(pv, &d) {
+			byShard[shard] = append(byShard[shard], pv)
 		}
-		byShard[shard] = append(byShard[shard], pv)
 	}
 	for shard, pvs := range byShard {
 		if err := e.eraseIn(ctx, shard, pvs, &d); err != nil {
@@ -97,6 +109,27 @@ func (e *Engine) Erase(ctx context.Context, d Deletion) (out Erased, err error) 
 		}
 	}
 	return out, nil
+}
+
+// settleTime is how long bins of a PV may wait before they are written to tiles, without the time between checkpoints.
+const settleTime = time.Hour
+
+// isSettled reports whether the removal of samples of a PV may begin. The sealer that captured the PV until recently, in
+// another shard or another engine, may not know the range yet. Its last blocks and tiles must come before the removal.
+func (e *Engine) isSettled(pv string, d *Deletion) bool {
+	_, captured := e.capture.Shard(pv)
+	return captured || e.clock.Earliest()-d.To >= int64(settleTime+2*e.opts.Checkpoint)
+}
+
+// shardToErase returns the shard whose sealer removes samples of a PV. ordered may be nil.
+func (e *Engine) shardToErase(pv string, ordered *int) int {
+	if ordered != nil {
+		return *ordered
+	}
+	if shard, captured := e.capture.Shard(pv); captured {
+		return shard
+	}
+	return pvname.Shard(pv, e.opts.Shards)
 }
 
 // hide makes readers and sealers leave out the samples of a PV in the range of a deletion, and marks that. It returns
@@ -159,42 +192,39 @@ func deleter(d *Deletion) (w store.WriterID) {
 
 // eraseIn removes the deleted samples of PVs from the memory, the rollups and the blocks of a shard.
 func (e *Engine) eraseIn(ctx context.Context, shard int, pvs []string, d *Deletion) error {
-	e.mu.RLock()
-	h := e.held[shard]
-	e.mu.RUnlock()
-	var sealer *seal.Shard
-	if h != nil {
-		sealer = h.sealerNow()
+	h := e.holdingOf(shard)
+	if h == nil {
+		return ErrNotSealing
 	}
+	sealer, pvs := h.erasures.notBegun(h, pvs, d)
 	if sealer == nil {
 		return ErrNotSealing
 	}
-	key := func(pv string) erasure { return erasure{pv, d.From, d.To} }
-	e.erasures.mu.Lock()
-	begun := e.erasures.begun
-	pvs = slices.DeleteFunc(pvs, func(pv string) bool { return begun[key(pv)] == sealer })
-	e.erasures.mu.Unlock()
 	if len(pvs) == 0 {
 		return nil
 	}
 	if err := sealer.Erase(ctx, pvs); err != nil {
+		if seal.IsOver(err) || h.sealerNow() != sealer { // another engine leads
+			return fmt.Errorf("%w: %w", ErrNotSealing, err)
+		}
 		return err
 	}
-	e.erasures.mu.Lock()
-	defer e.erasures.mu.Unlock()
-	if e.erasures.begun == nil {
-		e.erasures.begun = map[erasure]*seal.Shard{}
-	}
-	for _, pv := range pvs {
-		e.erasures.begun[key(pv)] = sealer
-	}
+	h.erasures.begin(sealer, pvs, d)
 	return nil
 }
 
-// erasures are the deletions that sealers of this engine have begun. A sealer need not begin twice.
+func (e *Engine) holdingOf(shard int) *holding {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.held[shard]
+}
+
+// erasures are the deletions that the sealer of a holding has begun. A sealer need not begin twice. A new sealer begins
+// again, because it does not know how far the last one was.
 type erasures struct {
 	mu    sync.Mutex
-	begun map[erasure]*seal.Shard
+	by    *seal.Shard
+	begun map[erasure]bool
 }
 
 type erasure struct {
@@ -202,8 +232,36 @@ type erasure struct {
 	from, to int64
 }
 
-func (s *erasures) end(e erasure) {
+// notBegun returns the sealer of a holding, and the PVs whose deletion it has not begun. The sealer is nil while the holding
+// does not seal.
+func (s *erasures) notBegun(h *holding, pvs []string, d *Deletion) (sealer *seal.Shard, rest []string) {
+	sealer = h.sealerNow()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.begun, e)
+	if s.by != sealer {
+		s.by, s.begun = sealer, nil
+	}
+	return sealer, slices.DeleteFunc(pvs, func(pv string) bool { return s.begun[erasure{pv, d.From, d.To}] })
+}
+
+// begin notes that a sealer has begun a deletion.
+func (s *erasures) begin(sealer *seal.Shard, pvs []string, d *Deletion) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by != sealer {
+		return
+	}
+	if s.begun == nil {
+		s.begun = map[erasure]bool{}
+	}
+	for _, pv := range pvs {
+		s.begun[erasure{pv, d.From, d.To}] = true
+	}
+}
+
+// end forgets a deletion that is done.
+func (s *erasures) end(pv string, d *Deletion) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.begun, erasure{pv, d.From, d.To})
 }

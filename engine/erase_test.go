@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
@@ -259,6 +261,45 @@ func TestDeletedSamplesOfADeadWriterStayDeleted(t *testing.T) {
 		x.check("later")
 		if samples, bins := x.stored(); samples+bins > 0 {
 			t.Errorf("%d deleted samples are still in blocks, and %d bins have some", samples, bins)
+		}
+	})
+}
+
+// TestADeletionAfterAPVHasLeftItsShard deletes the latest samples of a PV that no group has any longer, after little time and
+// after much. The sealer of its home shard removes them, while the sealer of another shard still has samples and bins that are not stored.
+func TestADeletionAfterAPVHasLeftItsShard(t *testing.T) {
+	for _, length := range []time.Duration{50 * time.Minute, 20 * time.Hour} {
+		leaveShard(t, length)
+	}
+}
+
+func leaveShard(t *testing.T, length time.Duration) {
+	inErased(t, tiled, func(x *erased) {
+		without, with := Assignment{}, Assignment{}
+		for i := range 4 {
+			without[i], with[i] = Shard{Seal: true}, Shard{Seal: true}
+		}
+		former := (pvname.Shard("A", 4) + 1) % 4
+		with[former] = Shard{Seal: true, Channels: []capture.Channel{{PV: "A", Group: "lab/test", Settings: &capture.Settings{Retention: tiled}}}}
+		x.Apply(with)
+		begun := time.Now()
+		x.every(7*time.Minute, length)
+		x.Apply(without)
+		from, to := begun.Add(length/2), time.Now().Add(-time.Minute)
+		x.erase(from, to)
+		x.check("at once")
+		removed := 0
+		for range 8 {
+			testclock.Advance(time.Hour)
+			out, err := x.Erase(x.t.Context(), Deletion{PVs: []string{"A"}, From: from.UnixNano(), To: to.UnixNano()})
+			if err != nil {
+				x.t.Fatal(err)
+			}
+			removed = out.Removed
+			x.check("later")
+		}
+		if samples, bins := x.stored(); samples+bins > 0 || removed != 1 {
+			x.t.Errorf("%d deleted samples are still in blocks, and %d bins have some; removed: %d", samples, bins, removed)
 		}
 	})
 }

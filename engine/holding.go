@@ -24,6 +24,8 @@ type holding struct {
 	endTerm context.CancelFunc // ends the current term
 	sealer  *seal.Shard        // nil unless the term seals
 
+	erasures erasures
+
 	release  context.CancelFunc
 	released context.Context // ended by release
 }

@@ -31,6 +31,13 @@ type ArchiveGroupStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=20
 	WorstChannels []WorstChannel `json:"worstChannels,omitempty"`
+
+	// deletions says for each entry of spec.deletions how far the deletion is.
+	// +optional
+	// +listType=map
+	// +listMapKey=index
+	// +kubebuilder:validation:MaxItems=16
+	Deletions []SampleDeletionStatus `json:"deletions,omitempty"`
 }
 
 // ChannelCounts counts channels by state.

@@ -86,6 +86,46 @@ type ArchiveShardSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Deletions []ChannelListReference `json:"deletions,omitempty"`
+
+	// erasures are deletions of samples of the shard's PVs in ranges of time. The sealer carries them out.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Erasures []ShardErasure `json:"erasures,omitempty"`
+}
+
+// ShardErasure deletes the samples of PVs in a range of time.
+type ShardErasure struct {
+	// name is a hash of the other fields.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// group is the ArchiveGroup that requests the deletion: namespace/name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Group string `json:"group,omitempty"`
+	// reason says why the samples are deleted.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
+	// from is the time of the first deleted sample, in ns since 1970. Default: all samples up to the time to.
+	// +optional
+	From *int64 `json:"from,omitempty"`
+	// to is the time of the last deleted sample, in ns since 1970.
+	// +required
+	To *int64 `json:"to,omitempty"`
+	// lists are the ConfigMaps with the PVs, named by the hash of their content.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Lists []string `json:"lists,omitempty"`
 }
 
 // ShardEngine is an engine of a shard, and its order.
@@ -181,6 +221,12 @@ type ShardEngineStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	Deleted []string `json:"deleted,omitempty"`
+	// erasures are how far spec.erasures are, as far as the engine knows. The sealer carries them out.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Erasures []ShardErasureStatus `json:"erasures,omitempty"`
 	// connected is the number of channels that were connected, paused, or of a type that cannot be
 	// archived when the engine began to capture the shard. The operator compares it with that of
 	// the engine from which the shard moves.
@@ -198,6 +244,31 @@ type ShardEngineStatus struct {
 	// since is when the phase began.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// ShardErasureStatus is how far a deletion of samples is in one shard.
+type ShardErasureStatus struct {
+	// name is the name of the erasure in the spec.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// state is how far the deletion is.
+	// +required
+	State DeletionState `json:"state,omitempty"`
+	// since is when the engine noticed that the state began.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// pvs is the number of PVs of the deletion in the shard.
+	// +optional
+	PVs int32 `json:"pvs,omitempty"`
+	// removed is the number of PVs whose samples are removed from blocks and rollups.
+	// +optional
+	Removed int32 `json:"removed,omitempty"`
+	// message says why the deletion does not go on. It is empty if nothing is wrong.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // ShardPhase is how far an engine is with capturing or draining a shard.

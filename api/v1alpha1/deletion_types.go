@@ -47,3 +47,43 @@ type SampleDeletion struct {
 	// +kubebuilder:validation:Pattern=`^\S[^\n\r\t]*$`
 	Reason string `json:"reason,omitempty"`
 }
+
+// DeletionState is how far a deletion of samples is.
+//
+// +kubebuilder:validation:Enum=Waiting;Hidden;Done
+type DeletionState string
+
+// States of deletions of samples.
+const (
+	// DeletionWaiting: readers may still see samples.
+	DeletionWaiting DeletionState = "Waiting"
+	// DeletionHidden: no reader sees the samples any longer. They are being removed from blocks and rollups.
+	DeletionHidden DeletionState = "Hidden"
+	// DeletionDone: the samples are also removed from blocks and rollups.
+	DeletionDone DeletionState = "Done"
+)
+
+// SampleDeletionStatus is how far a deletion of spec.deletions is.
+type SampleDeletionStatus struct {
+	// index is the place of the deletion in spec.deletions, from 0.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	Index *int32 `json:"index,omitempty"`
+	// hash is a hash of the entry in spec.deletions.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Hash string `json:"hash,omitempty"`
+	// state is Waiting, Hidden or Done. Hidden: no reader sees the samples any longer. Done: they are also removed
+	// from blocks and rollups, and the entry in spec.deletions can be removed.
+	// +required
+	State DeletionState `json:"state,omitempty"`
+	// since is when the operator noticed that the state began.
+	// +required
+	Since *metav1.Time `json:"since,omitempty"`
+	// message says what the deletion waits for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}

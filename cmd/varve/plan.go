@@ -162,7 +162,7 @@ func (o *changeOptions) plan(ctx context.Context, now time.Time) (*changePlan, e
 	applied := plan.State{Groups: files.Groups, ConfigMaps: files.ConfigMaps}
 	out := &changePlan{Notes: []string{}}
 	var state plan.State
-	archive := compile.Archive{Shards: engine.DefaultShards, Provider: capture.Provider(o.provider), Alone: true, Erases: true}
+	archive := compile.Archive{Shards: engine.DefaultShards, Provider: capture.Provider(o.provider), Alone: true}
 	if o.current != "" {
 		current := manifest.Load(o.current)
 		if len(current.Groups) == 0 && len(current.Errors) > 0 {

@@ -26,7 +26,7 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.ArchiveGroup) 
 	name := group.Namespace + "/" + group.Name
 	if o := r.Outcomes.Get(archiver); o != nil {
 		in.Compiled, in.CompiledGeneration = o.Groups[name], o.Generations[name]
-		in.Outdated, in.Unplaced = o.Outdated[name], o.Unplaced
+		in.Outdated, in.Unplaced, in.Deletions = o.Outdated[name], o.Unplaced, o.Deletions[name]
 	}
 	engines, err := r.Fleet.Engines(ctx, archiver)
 	if err != nil {

@@ -2,8 +2,9 @@ package group
 
 import (
 	"context"
+	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,10 +51,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	r.written.Record(req.NamespacedName)
-	var before []metav1.Condition
+	before := v1alpha1.ArchiveGroupStatus{}
 	if old.Status != nil {
-		before = old.Status.Conditions
+		before = *old.Status
 	}
-	status.RecordTransitions(r.Recorder, group, before, next.Conditions)
+	status.RecordTransitions(r.Recorder, group, before.Conditions, next.Conditions)
+	r.recordDeletions(group, before.Deletions, next.Deletions)
 	return ctrl.Result{}, nil
+}
+
+// recordDeletions records events of deletions of samples that have reached another state.
+func (r *Reconciler) recordDeletions(group *v1alpha1.ArchiveGroup, before, now []v1alpha1.SampleDeletionStatus) {
+	for _, d := range now {
+		same := slices.ContainsFunc(before, func(was v1alpha1.SampleDeletionStatus) bool { return was.Hash == d.Hash && was.State == d.State })
+		switch {
+		case same:
+		case d.State == v1alpha1.DeletionHidden:
+			r.Recorder.Eventf(group, nil, corev1.EventTypeNormal, "SamplesHidden", "Delete", "deletions[%d]: no reader sees the samples any longer", *d.Index)
+		case d.State == v1alpha1.DeletionDone:
+			r.Recorder.Eventf(group, nil, corev1.EventTypeNormal, "SamplesDeleted", "Delete", "deletions[%d]: the samples are deleted; the entry can be removed", *d.Index)
+		}
+	}
 }

@@ -170,11 +170,11 @@ func degraded(in Input) (state, bool) {
 	if reason, message, is := unknown(in); is {
 		return isUnknown(reason, message)
 	}
-	total := len(in.Compiled.Problems) + in.Compiled.MoreProblems
+	texts := in.deletionProblems()
+	total := len(texts) + len(in.Compiled.Problems) + in.Compiled.MoreProblems
 	if total == 0 {
 		return isFalse(v1alpha1.ReasonNoProblems, "")
 	}
-	var texts []string
 	for _, p := range in.Compiled.Problems {
 		text := p.Message
 		if p.PV != "" {

@@ -2,7 +2,7 @@
 //
 //	group, Archiver there? ─┐
 //	compile.Group ──────────┼─▶ Compute ──▶ conditions, counts, rates, worst channels
-//	engines' reports ───────┘                  │
+//	engines' reports ───────┘                  │  deletions of samples
 //	status as it is ──▶ Changed ◀──────────────┘
 //
 // Texts contain no times and numbers are rounded, so that a status changes only when the group's
@@ -18,6 +18,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/figures"
+	"varve.dev/varve/controllers/outcome"
 	"varve.dev/varve/groups/compile"
 )
 
@@ -36,6 +37,8 @@ type Input struct {
 	// channels yet. Unplaced is the number of the Archiver's shards that have channels but no
 	// engine.
 	Outdated, Unplaced int
+	// Deletions are how far the deletions of samples of the group are that have begun or may begin.
+	Deletions []outcome.Deletion
 	// Reports are the reports of the Archiver's engines.
 	Reports []report.Report
 	// Synced is set when the operator has polled the engines. Until then, Compute keeps the
@@ -54,6 +57,7 @@ func Compute(in Input) v1alpha1.ArchiveGroupStatus {
 		return out // the operator has just started
 	}
 	setConditions(&out.Conditions, in)
+	out.Deletions = deletions(in)
 	switch {
 	case !in.ArchiverFound:
 		out.Channels, out.Rates, out.WorstChannels = nil, nil, nil
@@ -98,9 +102,9 @@ func Changed(old *v1alpha1.ArchiveGroupStatus, computed v1alpha1.ArchiveGroupSta
 		figures.Appeared(figures.Figures{Channels: old.Channels, Rates: old.Rates}, figures.Figures{Channels: computed.Channels, Rates: computed.Rates})
 }
 
-// transition reports whether a condition or the observed generation changed.
+// transition reports whether a condition, the state of a deletion or the observed generation changed.
 func transition(old, computed *v1alpha1.ArchiveGroupStatus) bool {
-	if old.ObservedGeneration != computed.ObservedGeneration || len(old.Conditions) != len(computed.Conditions) {
+	if old.ObservedGeneration != computed.ObservedGeneration || len(old.Conditions) != len(computed.Conditions) || !sameDeletions(old.Deletions, computed.Deletions) {
 		return true
 	}
 	for _, c := range computed.Conditions {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/placement"
 	"varve.dev/varve/controllers/wakeup"
 	"varve.dev/varve/groups/compile"
@@ -38,6 +39,19 @@ type Outcome struct {
 	// Outdated maps each group (namespace/name) to the number of its shards whose engine does
 	// not capture the lists of the latest compilation yet.
 	Outdated map[string]int
+	// Deletions has, for each group (namespace/name), how far its deletions of samples are that have begun or may begin.
+	Deletions map[string][]Deletion
+}
+
+// Deletion is how far a deletion of samples of a group is.
+type Deletion struct {
+	// Index is the place of the deletion in the group.
+	Index int
+	// State is the state in the shard in which the deletion is least far. It is empty if nothing is known.
+	State v1alpha1.DeletionState
+	// Message says what the deletion waits for. Failed means that somebody must act, or that an engine failed.
+	Message string
+	Failed  bool
 }
 
 // Latest has the latest Outcome of every Archiver. The shards reconciler puts the outcomes

@@ -64,6 +64,7 @@ func (in *observed) wantedShard(index int, s *compiledShard, engines []v1alpha1.
 			Lists:       s.references(),
 			Former:      s.former,
 			Deletions:   references(s.deletions),
+			Erasures:    s.erasures,
 		},
 	}
 }

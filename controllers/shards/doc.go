@@ -8,12 +8,14 @@
 //	         plan_compile.go          groups → channels per shard, as channel lists
 //	         plan_leaving.go          PVs that change shards stay in both until the new one has them
 //	         plan_former.go           lists that shards captured until recently
+//	         plan_deletions.go        deletions of samples: which shard carries them out, and when
 //	         plan_placement.go        shards → engines (package placement)
 //	apply    apply_lists.go           channel lists
 //	         apply_shards.go          ArchiveShards
 //	         apply_finalizers.go      finalizers of groups whose data is to be deleted
 //	prune    prune.go                 shards, lists and answers that are no longer needed
 //	status   status_moves.go          events and metrics of moves
+//	         status_deletions.go      how far deletions of samples are
 //	         status_outcome.go        the outcome, for the reconcilers archiver and group
 //
 // memory.go holds what the reconciler remembers of an Archiver between two runs. It may lose

@@ -35,6 +35,8 @@ type compilation struct {
 	names        []string // names of the groups
 	policiesSeen []string // names of the policies, also of those that only warn
 	expiry       time.Time
+	// deletions are the deletions of samples that groups request now.
+	deletions []deletion
 	// sourceMissing reports whether a source does not exist.
 	sourceMissing bool
 	// missingCRD is the CRD of groups or of policies if it is gone. All shards then keep the result of
@@ -54,6 +56,8 @@ type compiledShard struct {
 	awaits  []int32
 	// former are lists that the shard captured until recently.
 	former []v1alpha1.FormerChannelList
+	// erasures are the deletions of samples that the shard carries out now.
+	erasures []v1alpha1.ShardErasure
 	// deleting are the groups whose data the deletions delete.
 	deleting map[string]bool
 	// kept means that the shard does not change. One of its lists cannot be read, so the PVs
@@ -192,6 +196,7 @@ func (in *observed) keep(index int) compiledShard {
 	for _, l := range s.Spec.Deletions {
 		out.deletions = append(out.deletions, l.Name)
 	}
+	out.erasures = s.Spec.Erasures
 	return out
 }
 
@@ -205,6 +210,11 @@ func (in *observed) hasLists(compiled *compilation) bool {
 					return false
 				}
 			}
+		}
+	}
+	for _, name := range compiled.deletionLists() {
+		if !in.hasList(name) {
+			return false
 		}
 	}
 	return true
@@ -242,6 +252,7 @@ func encode(in *observed, result *compile.Result, unreadable map[int]bool) *comp
 		}
 	}
 	compiled.encodeLeaving(in, result.Assignment)
+	compiled.encodeDeletions(in, result.Erasures)
 	return compiled
 }
 

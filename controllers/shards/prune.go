@@ -44,6 +44,14 @@ func (r *Reconciler) pruneLists(ctx context.Context, in *observed, compiled *com
 		for _, f := range compiled.shards[i].former {
 			used[f.Name] = true
 		}
+		for j := range compiled.shards[i].erasures {
+			for _, name := range compiled.shards[i].erasures[j].Lists {
+				used[name] = true
+			}
+		}
+	}
+	for _, name := range compiled.deletionLists() {
+		used[name] = true
 	}
 	now := time.Now()
 	unusedSince := map[string]time.Time{}

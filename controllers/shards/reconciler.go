@@ -99,6 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	untilReady := known.releaseLeaving(in, compiled, time.Now())
 	untilForgotten := in.updateFormer(compiled, time.Now())
+	compiled.orderDeletions()
 	placed, orders := r.place(in, compiled, known)
 
 	if err := r.writeLists(ctx, in, compiled); err != nil {

@@ -21,11 +21,12 @@ func (r *Reconciler) publish(name types.NamespacedName, in *observed, compiled *
 	out := &outcome.Outcome{
 		Groups: compiled.groups, Policies: compiled.policies, Generations: compiled.generations, Blind: known.history.Blind(),
 		Unplaced: placed.Unplaced, Moving: placed.Moving, Moves: known.moves, Outdated: in.outdated(compiled, known.captured),
+		Deletions: in.deletionStates(compiled),
 	}
 	known.captured = capturedFingerprints(compiled, out.Outdated, known.captured)
 	if old := known.published; old != nil && known.publishedFingerprint == compiled.fingerprint && known.publishedExpiry.Equal(compiled.expiry) && old.MissingCRD == "" &&
 		slices.EqualFunc(old.Blind, out.Blind, placement.BlindEngine.Equal) && old.Unplaced == out.Unplaced && old.Moving == out.Moving && old.Moves == out.Moves && maps.Equal(old.Outdated, out.Outdated) &&
-		maps.Equal(old.Generations, out.Generations) {
+		maps.Equal(old.Generations, out.Generations) && maps.EqualFunc(old.Deletions, out.Deletions, slices.Equal) {
 		return
 	}
 	known.published, known.publishedFingerprint, known.publishedExpiry = out, compiled.fingerprint, compiled.expiry

@@ -42,6 +42,9 @@ func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 // errEnded means that Run has ended.
 var errEnded = errors.New("the engine no longer seals the shard")
 
+// IsOver reports whether an error of Delete or Erase means that this engine no longer leads. Another engine may.
+func IsOver(err error) bool { return errors.Is(err, errEnded) || errors.Is(err, errSuperseded) }
+
 // Delete makes a checkpoint, and then deletes all stored rows of PVs. The last samples of
 // these PVs must already be durable. Delete first waits until the engine leads: otherwise its checkpoint
 // would write tiles beside those of another leader. It fails if that takes long.

@@ -67,8 +67,6 @@ type Archive struct {
 	// Policies say which groups may archive which PVs. Planned are these policies and those that only warn. Both
 	// may be nil.
 	Policies, Planned *policy.Set
-	// Erases means that the archive can delete samples of PVs that groups name: see Result.Erasures.
-	Erases bool
 	// Incomplete means that groups may be missing, because a manifest cannot be read. No samples are deleted then.
 	Incomplete bool
 }
@@ -177,8 +175,9 @@ type compiler struct {
 	refused  map[string]store.Retention   // of PVs in groups that policies refuse
 
 	erasing    []*erasing
-	incomplete string   // why names of groups may be missing, or ""
-	members    []member // participating groups, the oldest first
+	erasedIn   map[string]int // shards of captured PVs whose samples are deleted
+	incomplete string         // why names of groups may be missing, or ""
+	members    []member       // participating groups, the oldest first
 	wants      []want
 	named      []*otherNames // channels with former names or aliases
 }
@@ -305,6 +304,7 @@ func (c *compiler) assign(wants []want) {
 	}
 	settings := &shared.Settings
 	shard := c.shard(oldest, shared.twice)
+	c.noteShard(oldest.pv, shard)
 	hash := c.hash(oldest.pv, settings, shard)
 	c.countOwned(oldest.pv)
 	for _, w := range wants {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/engine/pvname"
 )
@@ -19,6 +21,8 @@ type Erasure struct {
 	Index int
 	// PVs are canonical names, sorted.
 	PVs []string
+	// ByShard has the PVs by the shard that captures them. PVs that no shard captures are in their home shards.
+	ByShard map[int][]string
 	// From and To are the first and the last time, in ns since 1970.
 	From, To int64
 	Reason   string
@@ -40,18 +44,16 @@ func (c *compiler) erasuresOf(m *member) {
 	if m.role != captures {
 		return
 	}
+	m.out.Deletions = make([]Deletion, len(m.spec.Deletions))
 	for i := range m.spec.Deletions {
 		d := &m.spec.Deletions[i]
 		e, err := newErasing(d)
-		switch {
-		case !c.Erases:
-			err = fmt.Errorf("deletions of samples work only in varve standalone: nothing is deleted")
-		case err == nil && d.To.After(c.now):
+		if err == nil && d.To.After(c.now) {
 			c.runAgainAt(d.To.Time)
 			err = fmt.Errorf("nothing is deleted before %s (to)", utc(*d.To))
 		}
 		if err != nil {
-			m.out.addProblem("", fmt.Sprintf("deletions[%d]: %v", i, err))
+			m.out.holdDeletion(i, err.Error())
 			continue
 		}
 		e.Group, e.Index, e.of, e.member = m.name, i, m.out, int32(len(c.members)-1)
@@ -89,6 +91,12 @@ func newErasing(d *v1alpha1.SampleDeletion) (*erasing, error) {
 	return e, err
 }
 
+// holdDeletion notes why nothing is deleted for an entry of the group's deletions.
+func (g *Group) holdDeletion(index int, why string) {
+	g.addProblem("", fmt.Sprintf("deletions[%d]: %s", index, why))
+	g.Deletions[index].Waiting = why
+}
+
 // noteErasures notes which deletions concern a PV. wants are the requests of all groups for it.
 func (c *compiler) noteErasures(wants []want) {
 	pv := wants[0].pv
@@ -114,11 +122,11 @@ func (c *compiler) endErasures() {
 	c.keepFormer()
 	for _, e := range c.erasing {
 		if c.incomplete != "" {
-			e.of.addProblem("", fmt.Sprintf("deletions[%d]: nothing is deleted until the PVs of all groups are known: %s", e.Index, c.incomplete))
+			e.of.holdDeletion(e.Index, "nothing is deleted until the PVs of all groups are known: "+c.incomplete)
 			continue
 		}
 		if e.match != nil && e.matched != e.count {
-			e.of.addProblem("", fmt.Sprintf("deletions[%d]: nothing is deleted, because %d PVs match, and count says %d", e.Index, e.matched, e.count))
+			e.of.holdDeletion(e.Index, fmt.Sprintf("nothing is deleted, because %d PVs match, and count says %d", e.matched, e.count))
 			continue
 		}
 		group := c.members[e.member].group
@@ -131,10 +139,40 @@ func (c *compiler) endErasures() {
 			}
 		}
 		if len(e.PVs) == 0 {
+			e.of.Deletions[e.Index].Waiting = "the group may delete samples of none of the PVs: see the condition Degraded"
 			continue
 		}
 		slices.Sort(e.PVs)
+		e.ByShard = c.byShard(e.PVs)
+		out := &e.of.Deletions[e.Index]
+		out.PVs, out.Hash = len(e.PVs), xxhash.Sum64String(strings.Join(e.PVs, "\n"))
 		c.result.Erasures = append(c.result.Erasures, e.Erasure)
+	}
+}
+
+// byShard groups PVs by the shards that capture them.
+func (c *compiler) byShard(pvs []string) map[int][]string {
+	out := map[int][]string{}
+	for _, pv := range pvs {
+		shard, captured := c.erasedIn[pv]
+		if !captured {
+			shard = pvname.Shard(pv, c.Shards)
+		}
+		out[shard] = append(out[shard], pv)
+	}
+	return out
+}
+
+// noteShard notes the shard of a PV that a deletion names.
+func (c *compiler) noteShard(pv string, shard int) {
+	for _, e := range c.erasing {
+		if e.named[pv] {
+			if c.erasedIn == nil {
+				c.erasedIn = map[string]int{}
+			}
+			c.erasedIn[pv] = shard
+			return
+		}
 	}
 }
 

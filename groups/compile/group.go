@@ -55,6 +55,17 @@ type Group struct {
 	// whose data is kept for longer, or with more rollups, because other groups request it.
 	Retention  bool
 	KeptLonger int
+	// Deletions has the outcome for each entry of spec.deletions.
+	Deletions []Deletion
+}
+
+// Deletion is the outcome for a deletion of samples that a group requests.
+type Deletion struct {
+	// PVs is the number of PVs whose samples are to be deleted now, and Hash a hash of their names.
+	PVs  int
+	Hash uint64
+	// Waiting says why nothing is deleted now, or is "". Then there is an Erasure.
+	Waiting string
 }
 
 // Conflict is a PV that is in several groups.

@@ -42,7 +42,7 @@ type Driver struct {
 	Log   *slog.Logger
 	// Policies say which groups may archive which PVs. It may be nil.
 	Policies *Policies
-	// Erase deletes samples that groups request to delete. If it is nil, such requests are problems of their groups.
+	// Erase deletes samples that groups request to delete. If it is nil, nothing is deleted.
 	Erase func(context.Context, engine.Deletion) (engine.Erased, error)
 	// Audit notes deletions in the audit log. It may be nil.
 	Audit func(*audit.Entry)
@@ -205,7 +205,7 @@ func (d *Driver) apply() time.Time {
 	}
 	archive := d.Archive
 	archive.Policies, archive.Planned = d.Policies.sets()
-	archive.Erases, archive.Incomplete = d.Erase != nil, len(d.files.Errors) > 0
+	archive.Incomplete = len(d.files.Errors) > 0
 	d.compiled = compile.Compile(d.files.Groups, listed, archive, time.Now())
 	channels := 0
 	a := make(engine.Assignment, d.Archive.Shards)

@@ -33,6 +33,7 @@ func Of(g *v1alpha1.ArchiveGroup, provider v1alpha1.Provider, compiled *compile.
 		})
 	}
 	out.Problems = append(out.Problems, conditionProblems(g.Status)...)
+	out.Problems = append(out.Problems, deletionProblems(g.Status)...)
 	if g.Status != nil {
 		for _, c := range g.Status.Conditions {
 			if c.Type == v1alpha1.ConditionReady {
