@@ -1,9 +1,11 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"math"
+	"slices"
 
 	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/sample"
@@ -17,12 +19,36 @@ type masked struct {
 	mask store.Mask
 }
 
-// Blocks implements Store. A block of which all samples are deleted is left out.
+// Blocks implements Store. A block of which all samples in the range are deleted is left out. A block that begins with deleted
+// samples has a later start without them, so it comes after the blocks that start before its first other sample.
 func (m masked) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
+		var later []store.Block // sorted by their new start
 		for blk, err := range m.Store.Blocks(ctx, pv, b, from, to) {
-			keep := err != nil || m.cut(&blk)
-			if keep && !yield(blk, err) {
+			if err != nil {
+				yield(blk, err)
+				return
+			}
+			start, end := blk.Start, blk.End
+			if !m.cut(&blk) || blk.End < min(from, end) || blk.Start > to {
+				continue // nothing is left in the range
+			}
+			if blk.Start > start {
+				i, _ := slices.BinarySearchFunc(later, blk.Start+1, func(l store.Block, at int64) int { return cmp.Compare(l.Start, at) })
+				later = slices.Insert(later, i, blk)
+				continue
+			}
+			for ; len(later) > 0 && later[0].Start <= start; later = later[1:] {
+				if !yield(later[0], nil) {
+					return
+				}
+			}
+			if !yield(blk, nil) {
+				return
+			}
+		}
+		for _, blk := range later {
+			if !yield(blk, nil) {
 				return
 			}
 		}
