@@ -89,6 +89,7 @@ func (c *checker) check(obj map[string]any) (*v1alpha1.ArchiveGroup, []error) {
 func (c *checker) complete(obj map[string]any) []error {
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj, c.structural)
 	defaulting.Default(obj, c.structural)
+	delete(obj, "status") // its default says what an operator has not done yet; here is none
 	if errs := c.unknownFields(obj); len(errs) > 0 {
 		return errs
 	}
