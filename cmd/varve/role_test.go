@@ -81,7 +81,7 @@ func (s *secure) role(t *testing.T, good storageOptions) {
 		"more replicas":  {[]string{"--replication-factor", "2"}, []string{"--replication-factor 2", "datacenter1", "1 that answer"}},
 		"empty password": {[]string{"--role-credentials", directory(t, map[string]string{"username": "x", "password": ""})}, []string{"--role-credentials", "empty"}},
 	} {
-		err := runSchema(t, admin, append(test.args, "--timeout", "5s")...)
+		err := runSchema(t, admin, append(test.args, "--timeout", "30s")...)
 		for _, text := range test.says {
 			if err == nil || !strings.Contains(err.Error(), text) {
 				t.Errorf("%s: the error does not say %q: %v", name, text, err)
