@@ -28,7 +28,7 @@ type erasedPair struct {
 func TestErasureWhileTheLeaderChanges(t *testing.T) { erasePair(t, 2, 20) }
 
 // TestLong_ErasureWhileTheLeaderChanges is the same for longer.
-func TestLong_ErasureWhileTheLeaderChanges(t *testing.T) { erasePair(t, 10, 50) }
+func TestLong_ErasureWhileTheLeaderChanges(t *testing.T) { erasePair(t, 6, 40) }
 
 func erasePair(t *testing.T, seeds, steps int) {
 	for seed := range uint64(seeds) {
