@@ -27,9 +27,6 @@ type erasedPair struct {
 // always see the samples, the last samples and the bins that they must.
 func TestErasureWhileTheLeaderChanges(t *testing.T) { erasePair(t, 2, 20) }
 
-// TestLong_ErasureWhileTheLeaderChanges is the same for longer.
-func TestLong_ErasureWhileTheLeaderChanges(t *testing.T) { erasePair(t, 6, 40) }
-
 func erasePair(t *testing.T, seeds, steps int) {
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
