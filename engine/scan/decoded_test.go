@@ -50,6 +50,22 @@ func blockOf(w byte, bucket store.Bucket, times ...int64) store.Block {
 	}
 }
 
+// randomBlocks yields the times of the samples in the blocks of one writer, from about 1000 to 1400.
+func randomBlocks(rng *rand.Rand) iter.Seq[[]int64] {
+	return func(yield func([]int64) bool) {
+		for at := int64(1000) + rng.Int64N(50); at < 1400; {
+			var times []int64
+			for range 1 + rng.IntN(20) {
+				times = append(times, at)
+				at += 1 + rng.Int64N(10)
+			}
+			if !yield(times) {
+				return
+			}
+		}
+	}
+}
+
 // timesIn returns the times of the samples that a scan of a range feeds.
 func timesIn(t *testing.T, st Store, bucket store.Bucket, from, to int64, reuse bool) (times []int64) {
 	t.Helper()
@@ -89,12 +105,7 @@ func TestScansReuseMemory(t *testing.T) {
 	for range 500 {
 		st := &changing{changed: func() {}}
 		for w := range byte(2) {
-			for at := int64(1000) + rng.Int64N(50); at < 1400; {
-				var times []int64
-				for range 1 + rng.IntN(20) {
-					times = append(times, at)
-					at += 1 + rng.Int64N(10)
-				}
+			for times := range randomBlocks(rng) {
 				st.blocks = append(st.blocks, blockOf(w, bucket, times...))
 			}
 		}

@@ -22,12 +22,7 @@ func TestDeletedSamplesNeverExisted(t *testing.T) {
 		}
 		whole, without := &changing{changed: func() {}}, &changing{changed: func() {}}
 		for w := range byte(3) {
-			for at := int64(1000) + rng.Int64N(50); at < 1400; {
-				var times []int64
-				for range 1 + rng.IntN(20) {
-					times = append(times, at)
-					at += 1 + rng.Int64N(10)
-				}
+			for times := range randomBlocks(rng) {
 				whole.blocks = append(whole.blocks, blockOf(w, bucket, times...))
 				if times = slices.DeleteFunc(times, mask.Hides); len(times) > 0 {
 					without.blocks = append(without.blocks, blockOf(w, bucket, times...))
