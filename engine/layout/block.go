@@ -8,6 +8,26 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
+// Limits of a block. A block is full when it reaches either of them. A value larger than FullBytes has a block of its own.
+const (
+	FullSamples = 4096
+	FullBytes   = 64 << 10
+)
+
+// Fits returns how many of the samples from (inclusive) to to (exclusive) of a run fit into one block, but at least 1.
+func Fits(r *sample.Run, from, to int) int {
+	n := min(to-from, FullSamples)
+	if r.Type.Fixed() {
+		return n
+	}
+	for i, size := 0, 0; i < n; i++ {
+		if size += len(r.Value(from + i)); size > FullBytes && i > 0 {
+			return i
+		}
+	}
+	return n
+}
+
 // Encode returns a block of samples from (inclusive) to to (exclusive) of a run.
 func Encode(key store.BlockKey, r *sample.Run, from, to int) store.Block {
 	part := r

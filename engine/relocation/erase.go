@@ -32,6 +32,7 @@ type erasure struct {
 	mask    store.Mask
 	open    []store.Deleted // the ranges that are done once a pass finds nothing
 	copied  []copiedBucket
+	failed  int  // buckets that were not dropped, one after the other
 	stuck   bool // a block cannot be read, so its bucket stays
 	samples int  // deleted samples that were found
 	bytes   int64
@@ -95,7 +96,7 @@ func (s *Shard) stepErasure(ctx context.Context, e *erasure) (cost int, err erro
 	}
 	e.begun = false
 	if len(e.copied) > 0 || e.stuck {
-		e.from = time.Now().Add(s.cfg.DropAfter)
+		e.from = time.Now().Add(s.cfg.DropAfter << min(e.failed, longestWait))
 		return 0, nil
 	}
 	return readCost, s.endErasure(ctx, e)
@@ -202,14 +203,24 @@ func (s *Shard) decodeForErasure(e *erasure, blk *store.Block) (*sample.Run, err
 	return r, err
 }
 
-// copyKept writes the samples of a bucket that are not deleted to new blocks. If a deleted sample was carried forward into
-// the bucket, it carries the last sample before it forward instead.
+// copyKept writes the samples of a bucket that are not deleted to new blocks, each sample once. If a deleted sample was
+// carried forward into the bucket, it carries the last sample before it forward instead.
 func (s *Shard) copyKept(ctx context.Context, e *erasure, at *copiedBucket, lacks bool) (cost int, err error) {
 	put := func(b store.Block) error {
 		at.copies[b.BlockKey] = true
 		cost += len(b.Blob) + writeCost
 		return s.cfg.Store.PutBlocks(ctx, b)
 	}
+	kept := joined{put: func(r *sample.Run) error {
+		for from := 0; from < r.Len(); {
+			to := from + layout.Fits(r, from, r.Len())
+			if err := put(layout.Encode(s.erasedKey(e.pv, at.Bucket, r.Times[from]), r, from, to)); err != nil {
+				return err
+			}
+			from = to
+		}
+		return nil
+	}}
 	for blk, err := range s.cfg.Store.Blocks(ctx, e.pv, at.Bucket, math.MinInt64, math.MaxInt64) {
 		if err != nil {
 			return cost, err
@@ -224,21 +235,19 @@ func (s *Shard) copyKept(ctx context.Context, e *erasure, at *copiedBucket, lack
 		if r == nil {
 			continue
 		}
-		kept := e.mask.Keep(r)
-		if kept.Len() == 0 {
-			continue
-		}
-		if blk.Count == 0 {
-			err = put(layout.EncodeCarriedForward(s.erasedKey(e.pv, at.Bucket, blk.Start), kept))
-		} else {
-			err = put(layout.Encode(s.erasedKey(e.pv, at.Bucket, kept.Times[0]), kept, 0, kept.Len()))
+		switch r = e.mask.Keep(r); {
+		case r.Len() == 0:
+		case blk.Count > 0:
+			err = kept.add(r)
+		case kept.isNewCarried(r):
+			err = put(layout.EncodeCarriedForward(s.erasedKey(e.pv, at.Bucket, blk.Start), r))
 		}
 		if err != nil {
 			return cost, err
 		}
 	}
-	if !lacks {
-		return cost, nil
+	if err := kept.end(); err != nil || !lacks {
+		return cost, err
 	}
 	last, err := s.cfg.Last(ctx, e.pv, at.Start()-1)
 	if err != nil || last == nil || last.Times[0] >= at.Start() {
@@ -256,7 +265,7 @@ func (s *Shard) erasedKey(pv string, b store.Bucket, start int64) store.BlockKey
 
 // dropErased drops the blocks that were copied an hour ago. A reader that began before the copies existed has ended
 // since then. Blocks that were written after the copies stay. If another sealer has written to the bucket in the
-// meantime, or if a copy is missing, nothing is dropped, and the next pass copies again: the other sealer's clock may be
+// meantime, or if a copy is missing, nothing is dropped, and a later pass copies again: the other sealer's clock may be
 // behind.
 func (s *Shard) dropErased(ctx context.Context, e *erasure) (cost int, err error) {
 	claims, err := s.cfg.Store.Claims(ctx, s.cfg.Shard)
@@ -275,7 +284,7 @@ func (s *Shard) dropErased(ctx context.Context, e *erasure) (cost int, err error
 		}
 		cost += len(blk.Blob)
 		if n, read := at.read[blk.BlockKey]; (!read || n != blk.Count) && !at.copies[blk.BlockKey] && blk.Writer != e.own {
-			e.copied = e.copied[1:]
+			e.keep()
 			return cost, nil
 		}
 		if at.copies[blk.BlockKey] {
@@ -283,7 +292,7 @@ func (s *Shard) dropErased(ctx context.Context, e *erasure) (cost int, err error
 		}
 	}
 	if present < len(at.copies) {
-		e.copied = e.copied[1:]
+		e.keep()
 		return cost, nil
 	}
 	n, err := s.cfg.Store.DropBucket(ctx, e.pv, at.Bucket, at.planned)
@@ -291,8 +300,17 @@ func (s *Shard) dropErased(ctx context.Context, e *erasure) (cost int, err error
 		return cost, err
 	}
 	e.bytes += n
-	e.copied = e.copied[1:]
+	e.copied, e.failed = e.copied[1:], 0
 	return cost, nil
+}
+
+// longestWait limits the time between the copies of a bucket that cannot be dropped: it is DropAfter doubled this many times.
+const longestWait = 4
+
+// keep notes that the next bucket is not dropped. The next pass copies it again, so the passes become rarer.
+func (e *erasure) keep() {
+	e.copied = e.copied[1:]
+	e.failed++
 }
 
 // quarantine reports a block that cannot be read.

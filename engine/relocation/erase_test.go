@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"varve.dev/varve/engine/clock"
 	"varve.dev/varve/engine/layout"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
 )
@@ -105,4 +107,82 @@ func TestAnErasureThatFailedHalfWayDropsNothing(t *testing.T) {
 	if len(kept) < 289 {
 		t.Errorf("the bucket has %d samples, want at least the 289 that are not deleted", len(kept))
 	}
+}
+
+// TestAnErasureThatNeverDropsDoesNotMultiplyBlocks checks that a bucket does not grow without bound while another sealer writes to
+// it: each pass copies the older copies, too.
+func TestAnErasureThatNeverDropsDoesNotMultiplyBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, err := pebble.OpenMemory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = st.Close() }()
+		noon := time.Now().Truncate(24 * time.Hour).Add(12 * time.Hour).UnixNano()
+		b := store.Day.Of(noon).In(store.Forever)
+		r := &sample.Run{Type: sample.Float64}
+		grow := func() { // the other sealer's block
+			r.Append(&sample.Sample{Time: noon + int64(r.Len())*int64(time.Second), Word: uint64(r.Len())})
+			key := store.BlockKey{PV: "A", Bucket: b, Start: noon, Writer: store.WriterID{1}, N: 1}
+			if err := st.PutBlocks(t.Context(), layout.Encode(key, r, 0, r.Len())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 10 {
+			grow()
+		}
+		before := r.Clone()
+		before.Tags[9] |= sample.CarriedForward
+		first := &sample.Run{Type: sample.Float64}
+		first.AppendRange(before, 9, 10)
+		first.Times[0] = b.Start() - 1
+		carried := store.BlockKey{PV: "A", Bucket: b, Start: b.Start(), Writer: store.WriterID{1}, N: 2}
+		if err := st.PutBlocks(t.Context(), layout.EncodeCarriedForward(carried, first)); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.AddChannel(t.Context(), store.Channel{
+			PV: "A", Starts: []store.Bucket{b}, Types: []sample.Type{sample.Float64},
+			Deleted: []store.Deleted{{From: noon, To: noon + 5*int64(time.Second)}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		s := New(Config{
+			Store: st, Clock: clock.New(clock.Config{}), CheckLeader: func([]store.Claim) error { return nil },
+			Last: func(context.Context, string, int64) (*sample.Run, error) { return nil, nil }, Log: slog.New(slog.DiscardHandler),
+		})
+		s.Erase("A", store.WriterID{7})
+		passes, days := 0, 10
+		time.Sleep(24 * time.Hour)
+		for range days * 24 * 4 {
+			time.Sleep(15 * time.Minute)
+			grow()
+			for e := s.dueErasure(); e != nil; e = s.dueErasure() {
+				was := e.begun
+				if _, err := s.stepErasure(t.Context(), e); err != nil {
+					t.Fatal(err)
+				}
+				if e.begun && !was {
+					passes++
+				}
+			}
+		}
+		blocks := 0
+		kept := map[int64]bool{}
+		for blk, err := range st.Blocks(t.Context(), "A", b, math.MinInt64, math.MaxInt64) {
+			one := new(sample.Run)
+			if err := errors.Join(err, scan.Decode(one, &blk)); err != nil {
+				t.Fatal(err)
+			}
+			blocks++
+			for _, at := range one.Times {
+				kept[at] = true
+			}
+		}
+		if passes < 5 || passes > 24*days/10 || blocks > 2+2*passes {
+			t.Errorf("after %d days and %d passes the bucket has %d blocks", days, passes, blocks)
+		}
+		if want := r.Len() + 1; len(kept) != want {
+			t.Errorf("the bucket has %d times, want %d", len(kept), want)
+		}
+	})
 }

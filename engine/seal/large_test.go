@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/layout"
 	"varve.dev/varve/engine/layout/layouttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
@@ -56,7 +57,7 @@ func TestLargeValuesAreNotCarriedForward(t *testing.T) {
 // least one.
 func TestBlocksOfLargeValues(t *testing.T) {
 	for _, c := range []struct{ size, values, blocks int }{
-		{100, 1000, 2}, {fullBytes / 4, 8, 2}, {fullBytes/2 + 1, 4, 4}, {fullBytes, 3, 3}, {1 << 20, 3, 3},
+		{100, 1000, 2}, {layout.FullBytes / 4, 8, 2}, {layout.FullBytes/2 + 1, 4, 4}, {layout.FullBytes, 3, 3}, {1 << 20, 3, 3},
 	} {
 		ser, sh := newSeries(store.Day), layouttest.Blocks{}
 		r := images(c.size)

@@ -11,15 +11,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Limits of a block. A block is full when it reaches either of the first two limits. A value
-// larger than fullBytes has a block of its own. A block that is half full at the end of a
-// checkpoint no longer grows, because otherwise each further checkpoint would rewrite it until
-// it is full.
+// A block that is half full at the end of a checkpoint no longer grows, because otherwise each further checkpoint would
+// rewrite it until it is full.
 const (
-	fullSamples = 4096
-	fullBytes   = 64 << 10
-	doneSamples = fullSamples / 2
-	doneBytes   = fullBytes / 2
+	doneSamples = layout.FullSamples / 2
+	doneBytes   = layout.FullBytes / 2
 )
 
 // series holds what a sealer remembers of a PV: the block that still grows, and the sample
@@ -112,7 +108,7 @@ func (s *series) planBucket(b store.Bucket, r *sample.Run, from, to int) []store
 // encodeLate returns blocks for late samples. No samples are added to these blocks later.
 func (s *series) encodeLate(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
 	for from < to {
-		next := from + fits(r, from, to)
+		next := from + layout.Fits(r, from, to)
 		blocks = append(blocks, layout.Encode(s.newKey(b, r.Times[from]), r, from, next))
 		from = next
 	}
@@ -134,7 +130,7 @@ func (s *series) grow(b store.Bucket, r *sample.Run, from, to int) (blocks []sto
 		key = s.newKey(b, r.Times[from])
 	}
 	for from < to {
-		next := from + fits(r, from, to)
+		next := from + layout.Fits(r, from, to)
 		blk := layout.Encode(key, r, from, next)
 		blocks = append(blocks, blk)
 		s.open = &blk
@@ -151,20 +147,6 @@ func (s *series) grow(b store.Bucket, r *sample.Run, from, to int) (blocks []sto
 func (s *series) newKey(b store.Bucket, start int64) store.BlockKey {
 	s.n++
 	return store.BlockKey{PV: s.pv, Bucket: b, Start: start, Writer: s.writer, N: s.n}
-}
-
-// fits returns how many of the samples fit into one block, but at least 1.
-func fits(r *sample.Run, from, to int) int {
-	n := min(to-from, fullSamples)
-	if r.Type.Fixed() {
-		return n
-	}
-	for i, size := 0, 0; i < n; i++ {
-		if size += len(r.Value(from + i)); size > fullBytes && i > 0 {
-			return i
-		}
-	}
-	return n
 }
 
 // done reports whether a block no longer grows.
