@@ -53,6 +53,7 @@ type ArchiverList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || self.engines.replicas <= 1",fieldPath=".engines.replicas",message="storage.embedded allows one engine: set engines.replicas to 1, or use storage.cassandra"
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.autoscaling)",fieldPath=".engines.autoscaling",message="storage.embedded allows one engine: remove engines.autoscaling, or use storage.cassandra"
+// +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.upgrade) || self.upgrade.finalize != 'Automatic'",fieldPath=".upgrade.finalize",message="the operator cannot finalize an archive on a volume, because its engine holds the volume: set finalize to Manual, and run varve store finalize as docs/compatibility.md describes"
 // +kubebuilder:validation:XValidation:rule="!has(self.engines.autoscaling) || self.engines.autoscaling.maxReplicas <= self.shards",fieldPath=".engines.autoscaling.maxReplicas",message="maxReplicas must be at most spec.shards: each engine needs a shard"
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.hostNetwork) || !self.engines.hostNetwork || has(self.retrieval.access)",fieldPath=".retrieval.access",message="with storage.embedded and engines.hostNetwork the archive can be reached from outside of the cluster, so you must choose who may read: set retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"
 // +kubebuilder:validation:XValidation:rule="!has(self.internalTLS) || self.internalTLS.mode != 'Required' || has(oldSelf.internalTLS)",fieldPath=".internalTLS.mode",message="pods without certificates still run, so the others must go on talking to them: set mode to Optional first, and to Required afterwards"
@@ -106,8 +107,13 @@ type ArchiverSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.embedded) == has(oldSelf.embedded)",message="storage cannot be changed from cassandra to embedded or back: create another Archiver"
 	Storage StorageSpec `json:"storage,omitzero"`
 
+	// upgrade defines when an upgrade is finalized. Until then you can go back to the former release. Default:
+	// the operator does not finalize upgrades.
+	// +optional
+	Upgrade *UpgradeSpec `json:"upgrade,omitempty"`
+
 	// paused stops changes of pods. While it is true, the schema Job does not run again, no retrieval pod or
-	// engine gets a new version or new settings, and a replacement of pods that has begun stops. You can still
+	// engine gets a new version or new settings, a replacement of pods that has begun stops, and no upgrade is finalized. You can still
 	// change the numbers of replicas, the shards and the groups, and pods that end are started again.
 	// +optional
 	Paused bool `json:"paused,omitempty"`

@@ -45,6 +45,29 @@ func schemaJob(in Input) *batch.JobApplyConfiguration {
 			WithTemplate(template))
 }
 
+// FinalizeJob returns the Job that raises the archive to a format level. The operator applies it when all pods run an
+// image that knows the level. It needs no other rights in Cassandra than engines have.
+func FinalizeJob(in Input, level int32) *batch.JobApplyConfiguration {
+	a := in.Archiver
+	flags, volumes := storage(a)
+	container := core.Container().
+		WithArgs("store", "finalize", "--level="+strconv.Itoa(int(level))).
+		WithArgs(flags...).
+		WithResources(requirements(schemaResources))
+	template := in.template(podTemplate{
+		component: v1alpha1.ComponentFinalize, settings: schemaSettings(a), container: container, volumes: volumes,
+	})
+	template.Spec.
+		WithAutomountServiceAccountToken(false).
+		WithRestartPolicy(corev1.RestartPolicyOnFailure)
+	return batch.Job(a.Name+"-finalize-"+hash(template), a.Namespace).
+		WithLabels(Labels(a.Name, v1alpha1.ComponentFinalize)).
+		WithOwnerReferences(owner(a)).
+		WithSpec(batch.JobSpec().
+			WithBackoffLimit(schemaRetries).
+			WithTemplate(template))
+}
+
 // administration returns the flags and volumes with which the Job creates the engines' role and
 // sets the number of replicas.
 func administration(in Input) (flags []string, volumes []volume) {
