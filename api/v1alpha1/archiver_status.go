@@ -109,6 +109,11 @@ type CassandraStatus struct {
 	// is complete.
 	// +optional
 	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
+	// roleSecret changes when the operator makes the Secret with the password of the engines' user. The schema Job
+	// then runs again and sets the password in Cassandra.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	RoleSecret string `json:"roleSecret,omitempty"`
 }
 
 // MovesStatus is the progress of shard moves. It counts all moves since the first of them began,

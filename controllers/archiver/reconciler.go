@@ -146,5 +146,6 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.children.forget(name)
 	r.written.Forget(name)
 	r.costs.Forget(name)
+	r.secrets.forget(name)
 	r.metrics.forget(name)
 }

@@ -17,14 +17,21 @@ import (
 // kubelet waits up to five minutes before it restarts the container.
 const schemaRetries = 1_000_000
 
+// annotationRoleSecret is on the pods of the schema Job, so that another password runs the Job again.
+const annotationRoleSecret = "varve.dev/role-secret"
+
 // schemaJob returns the Job that creates the tables. Its name contains the hash of its pod
 // template, so each change that can affect the tables creates a new Job. A completed Job is
 // kept as a record.
 func schemaJob(in Input) *batch.JobApplyConfiguration {
 	a := in.Archiver
 	flags, volumes := storage(a)
+	var annotations map[string]string
 	if Managed(a) != nil {
 		flags, volumes = administration(in)
+		if id := in.Datacenter.RoleSecret; id != "" {
+			annotations = map[string]string{annotationRoleSecret: id}
+		}
 	}
 	container := core.Container().
 		WithArgs("schema").
@@ -32,7 +39,7 @@ func schemaJob(in Input) *batch.JobApplyConfiguration {
 		WithArgs(flags...).
 		WithResources(requirements(schemaResources))
 	template := in.template(podTemplate{
-		component: v1alpha1.ComponentSchema, settings: schemaSettings(a), container: container, volumes: volumes,
+		component: v1alpha1.ComponentSchema, settings: schemaSettings(a), container: container, volumes: volumes, annotations: annotations,
 	})
 	template.Spec.
 		WithAutomountServiceAccountToken(false).
