@@ -56,8 +56,6 @@ var _ = Describe("The API server", func() {
 		Entry("more engines than shards", goodArchiver, "spec.engines.autoscaling", `{"maxReplicas":65}`, "spec.engines.autoscaling.maxReplicas: Invalid value: maxReplicas must be at most spec.shards"),
 		Entry("no CPU request for autoscaling", goodArchiver, "spec.engines", `{"autoscaling":{"maxReplicas":2},"resources":{"requests":{"memory":"1Gi"}}}`, "spec.engines.resources: Invalid value: autoscaling requires resources.requests.cpu"),
 		Entry("a tiny spool", goodArchiver, "spec.engines.spoolSize", `"1Mi"`, "spoolSize must be 0 or at least 64Mi"),
-		Entry("finalizing an archive on a volume", embeddedArchiver, "spec.upgrade.finalize", `"Automatic"`, "spec.upgrade.finalize: Invalid value: the operator cannot finalize an archive on a volume"),
-		Entry("a wait without Automatic", goodArchiver, "spec.upgrade.finalizeAfter", `"7d"`, "spec.upgrade.finalizeAfter: Invalid value: finalizeAfter is for finalize: Automatic"),
 		Entry("a tiny disk", goodArchiver, "spec.storage.diskLimit", `"512Mi"`, "diskLimit must be at least 1Gi"),
 		Entry("an exposed archive without a choice", goodArchiver, "spec.retrieval.service.type", `"LoadBalancer"`, "spec.retrieval.access: Invalid value: a Service of type NodePort or LoadBalancer can be reached from outside of the cluster, so you must choose who may read: set retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"),
 		Entry("two authenticators in one", goodArchiver, "spec.retrieval.access", `{"authenticators":[{"anonymous":{},"kubernetes":{}}]}`, "exactly one of the fields in [anonymous tokens networks jwt kubernetes trustedProxy] must be set"),

@@ -113,8 +113,9 @@ type ArchiverSpec struct {
 	Upgrade *UpgradeSpec `json:"upgrade,omitempty"`
 
 	// paused stops changes of pods. While it is true, the schema Job does not run again, no retrieval pod or
-	// engine gets a new version or new settings, a replacement of pods that has begun stops, and no upgrade is finalized. You can still
-	// change the numbers of replicas, the shards and the groups, and pods that end are started again.
+	// engine gets a new version or new settings, a replacement of pods that has begun stops, and the operator
+	// does not finalize an upgrade. You can still change the numbers of replicas, the shards and the groups, and
+	// pods that end are started again.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 

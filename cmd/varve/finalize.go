@@ -39,7 +39,7 @@ Archiver, the operator runs this command.
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	o.add(cmd.Flags())
-	cmd.Flags().IntVar(&o.level, "level", 0, "format level to raise the archive to; refuse if it is not the latest level that this program knows (default: that level)")
+	cmd.Flags().IntVar(&o.level, "level", 0, "format level to raise the archive to; it must be the latest one that this program knows (default: that one)")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the format level, and change nothing")
 	return cmd
 }
@@ -50,7 +50,8 @@ func (o *finalizeOptions) run(ctx context.Context, out io.Writer) error {
 	}
 	known := store.Formats{}.OrDefault()
 	if o.level != 0 && o.level != int(known.Latest) {
-		return fmt.Errorf("--level: this program raises archives to format level %d, not to %d; use the program of the release that the archive's pods run", known.Latest, o.level)
+		return fmt.Errorf("--level: this program raises archives to format level %d, not to %d; use the program of the release that the pods run",
+			known.Latest, o.level)
 	}
 	st, err := o.openExisting(ctx)
 	if err != nil {

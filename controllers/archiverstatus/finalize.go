@@ -32,8 +32,8 @@ type Finalization struct {
 	condition *metav1.Condition // without transition time; nil if nothing is known
 }
 
-// Finalize decides about the format level. It reads the objects as they were before the operator applies those
-// of the spec. Templates and Step are set.
+// Finalize decides about the format level. The input has the objects as they were before the operator applies those of
+// the spec, with Templates and Step.
 func Finalize(in *Input) Finalization {
 	f := Finalization{Format: formatOf(in)}
 	if f.Format == nil {
@@ -45,8 +45,8 @@ func Finalize(in *Input) Finalization {
 	}
 	level, latest := f.Format.Level, f.Format.Latest
 	if level >= latest {
-		f.set(metav1.ConditionTrue, v1alpha1.ReasonUpToDate,
-			fmt.Sprintf("the archive has format level %d: releases that do not know this level refuse it, so you cannot go back to them", level))
+		f.set(metav1.ConditionTrue, v1alpha1.ReasonUpToDate, fmt.Sprintf(
+			"the archive has format level %d: releases that do not know this level refuse it, so you cannot go back to them", level))
 		return f
 	}
 	can := fmt.Sprintf("the archive has format level %d, and its engines know level %d: you can go back to the former release", level, latest)
@@ -204,7 +204,8 @@ func imageBlocker(in *Input) string {
 		case image == "":
 			return "retrieval pod " + p.Name + " has not started"
 		case !known[image]:
-			return "retrieval pod " + p.Name + " does not run the same image as the engines, although its name is the same: delete the pod, or run varve store finalize yourself"
+			return "retrieval pod " + p.Name + " does not run the same image as the engines, although its name is the same: " +
+				"delete the pod, or run varve store finalize yourself"
 		}
 	}
 	return ""
@@ -243,7 +244,8 @@ func finalizeProblem(in *Input) []problem {
 // OperatorTooOld reports whether the pods would get the operator's own image, which does not know the format level of
 // the archive. The schema Job finds this out for every image, but an archive on a volume has no such Job.
 func OperatorTooOld(a *v1alpha1.Archiver) bool {
-	return render.Embedded(a) && a.Spec.Image == "" && a.Status != nil && a.Status.Format != nil && a.Status.Format.Level > int32(store.LatestFormat)
+	return render.Embedded(a) && a.Spec.Image == "" &&
+		a.Status != nil && a.Status.Format != nil && a.Status.Format.Level > int32(store.LatestFormat)
 }
 
 // operatorTooOld returns a problem if the operator's image must not replace the engine.
