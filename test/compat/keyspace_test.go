@@ -15,9 +15,9 @@ import (
 	"varve.dev/varve/test/compat/golden"
 )
 
-// TestKeyspacesOfReleasesAreReadAndContinued loads the golden keyspace of each release into Cassandra, adds the tables and
+// TestLong_KeyspacesOfReleasesAreReadAndContinued loads the golden keyspace of each release into Cassandra, adds the tables and
 // columns of this program, reads the archive, continues it, and finalizes it.
-func TestKeyspacesOfReleasesAreReadAndContinued(t *testing.T) {
+func TestLong_KeyspacesOfReleasesAreReadAndContinued(t *testing.T) {
 	for _, a := range releases(t) {
 		t.Run(a.Release, func(t *testing.T) {
 			cfg := keyspace(t, &a)
