@@ -75,6 +75,8 @@ type Config struct {
 	State string
 	// Version is the version of the program, for the report.
 	Version string
+	// Store is the archive, whose format level the agent reports. Without it, the level is unknown.
+	Store store.Format
 
 	Client     client.WithWatch
 	Engine     Engine
@@ -100,6 +102,7 @@ type Agent struct {
 	erases  *worker         // shards with samples to delete
 	state   *stateDirectory // nil: none
 	reports reports
+	format  format
 	asked   asked
 
 	mu     sync.Mutex
@@ -160,7 +163,7 @@ const (
 func (a *Agent) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
-		a.objects.Run, a.lists.Run, a.writes.run, a.fetches.run, a.deletes.run, a.erases.run, a.keepLease, a.keepState,
+		a.objects.Run, a.lists.Run, a.writes.run, a.fetches.run, a.deletes.run, a.erases.run, a.keepLease, a.keepState, a.keepFormat,
 	} {
 		wg.Go(func() { run(ctx) })
 	}

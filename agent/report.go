@@ -60,7 +60,7 @@ func (a *Agent) Report() *report.Report {
 func (a *Agent) makeReportLocked(now time.Time) *report.Report {
 	sum := a.cfg.Engine.Summary()
 	r := &report.Report{
-		Engine: a.cfg.Name, Writer: a.cfg.Engine.Writer().String(), Version: a.cfg.Version, Started: a.started,
+		Engine: a.cfg.Name, Writer: a.cfg.Engine.Writer().String(), Version: a.cfg.Version, Started: a.started, Format: a.reportFormat(),
 		Storage: a.cfg.Engine.Storage(), Received: sum.Received, Stored: sum.Stored, Pending: sum.Pending, MemoryBytes: sum.MemoryBytes,
 		Shards: []report.Shard{}, DiskGuard: diskGuard(a.cfg.Engine.DiskGuard()), WrongClock: wrongClock(a.cfg.Engine.Clock()),
 		SearchProblems: searchProblems(a.cfg.Channels.Problems()),

@@ -5,7 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // ArchiverStatus is what the operator observed. Numbers are rounded. Transitions are written at
 // once, numbers at most every 30 seconds.
 type ArchiverStatus struct {
-	// conditions are Ready, Reconciling, Stalled, Degraded, StorageReady and DiskGuard; with
+	// conditions are Ready, Reconciling, Stalled, Degraded, StorageReady, DiskGuard and Finalized; with
 	// spec.engines.autoscaling also Autoscaling; with PVs of redundancy 2 also Redundant; with
 	// storage.cassandra.managed also CassandraReady.
 	// +optional
@@ -54,6 +54,10 @@ type ArchiverStatus struct {
 	// cassandra is the state of the datacenter of storage.cassandra.managed.
 	// +optional
 	Cassandra *CassandraStatus `json:"cassandra,omitempty"`
+
+	// format has the format levels of the archive and of its engines.
+	// +optional
+	Format *FormatStatus `json:"format,omitempty"`
 
 	// url is the address for reading the archive from inside the cluster.
 	// +optional
@@ -105,6 +109,11 @@ type CassandraStatus struct {
 	// is complete.
 	// +optional
 	ReplicationFactor int32 `json:"replicationFactor,omitempty"`
+	// roleSecret changes when the operator makes the Secret with the password of the engines' user. The schema Job
+	// then runs again and sets the password in Cassandra.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	RoleSecret string `json:"roleSecret,omitempty"`
 }
 
 // MovesStatus is the progress of shard moves. It counts all moves since the first of them began,

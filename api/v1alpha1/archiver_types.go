@@ -53,6 +53,7 @@ type ArchiverList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || self.engines.replicas <= 1",fieldPath=".engines.replicas",message="storage.embedded allows one engine: set engines.replicas to 1, or use storage.cassandra"
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.autoscaling)",fieldPath=".engines.autoscaling",message="storage.embedded allows one engine: remove engines.autoscaling, or use storage.cassandra"
+// +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.upgrade) || self.upgrade.finalize != 'Automatic'",fieldPath=".upgrade.finalize",message="the operator cannot finalize an archive on a volume, because its engine holds the volume: set finalize to Manual, and run varve store finalize as docs/compatibility.md describes"
 // +kubebuilder:validation:XValidation:rule="!has(self.engines.autoscaling) || self.engines.autoscaling.maxReplicas <= self.shards",fieldPath=".engines.autoscaling.maxReplicas",message="maxReplicas must be at most spec.shards: each engine needs a shard"
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.hostNetwork) || !self.engines.hostNetwork || has(self.retrieval.access)",fieldPath=".retrieval.access",message="with storage.embedded and engines.hostNetwork the archive can be reached from outside of the cluster, so you must choose who may read: set retrieval.access; with {authenticators: [{anonymous: {}}]} everybody may read"
 // +kubebuilder:validation:XValidation:rule="!has(self.internalTLS) || self.internalTLS.mode != 'Required' || has(oldSelf.internalTLS)",fieldPath=".internalTLS.mode",message="pods without certificates still run, so the others must go on talking to them: set mode to Optional first, and to Required afterwards"
@@ -106,9 +107,15 @@ type ArchiverSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.embedded) == has(oldSelf.embedded)",message="storage cannot be changed from cassandra to embedded or back: create another Archiver"
 	Storage StorageSpec `json:"storage,omitzero"`
 
+	// upgrade defines when an upgrade is finalized. Until then you can go back to the former release. Default:
+	// the operator does not finalize upgrades.
+	// +optional
+	Upgrade *UpgradeSpec `json:"upgrade,omitempty"`
+
 	// paused stops changes of pods. While it is true, the schema Job does not run again, no retrieval pod or
-	// engine gets a new version or new settings, and a replacement of pods that has begun stops. You can still
-	// change the numbers of replicas, the shards and the groups, and pods that end are started again.
+	// engine gets a new version or new settings, a replacement of pods that has begun stops, and the operator
+	// does not finalize an upgrade. You can still change the numbers of replicas, the shards and the groups, and
+	// pods that end are started again.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
@@ -144,75 +151,6 @@ const (
 	RebalanceAuto RebalanceMode = "Auto"
 	RebalanceOff  RebalanceMode = "Off"
 )
-
-// EnginesSpec describes the engine pods.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.resources) || (has(self.resources.requests) && 'cpu' in self.resources.requests) || (has(self.resources.limits) && 'cpu' in self.resources.limits)",fieldPath=".resources",message="autoscaling requires resources.requests.cpu: its target is a percentage of the request"
-type EnginesSpec struct {
-	// replicas is the number of engines. With autoscaling, leave it out: the autoscaler sets it,
-	// as kubectl scale does. 0 stops all engines and also pauses autoscaling.
-	// +optional
-	// +kubebuilder:default=1
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=1000
-	Replicas *int32 `json:"replicas,omitempty"`
-
-	// autoscaling lets a HorizontalPodAutoscaler set replicas by the CPU usage of the engines.
-	// The operator creates the autoscaler. Default: no autoscaling.
-	// +optional
-	Autoscaling *AutoscalingSpec `json:"autoscaling,omitempty"`
-
-	PodSpec `json:",inline"`
-
-	// hostNetwork runs engines in the network of their nodes. Use it for IOCs that are found by
-	// broadcast or that pods cannot reach. The namespace must allow it: label it
-	// pod-security.kubernetes.io/enforce=privileged.
-	// +optional
-	HostNetwork bool `json:"hostNetwork,omitempty"`
-
-	// spoolSize is the disk space of its node that an engine can use for samples while Cassandra
-	// is unreachable and the engine's memory is full. 0 disables the spool. Spooled samples
-	// survive a restart of the container, but not the deletion of the pod.
-	// +optional
-	// +kubebuilder:default="2Gi"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) == 0 || quantity(string(self)).compareTo(quantity('64Mi')) >= 0",message="spoolSize must be 0 or at least 64Mi"
-	SpoolSize *resource.Quantity `json:"spoolSize,omitempty"`
-
-	// terminationGracePeriodSeconds is how long an engine may take to end. An engine ends as soon as other
-	// engines have taken over its shards and its samples are stored, usually within seconds. It needs longer
-	// while Cassandra, the API server or the operator is away: samples are lost if it must end before they are
-	// back. Note the limits of what drains your nodes: cluster-autoscaler waits 10 minutes unless configured.
-	// +optional
-	// +kubebuilder:default=900
-	// +kubebuilder:validation:Minimum=60
-	// +kubebuilder:validation:Maximum=86400
-	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
-}
-
-// AutoscalingSpec limits the HorizontalPodAutoscaler of the engines. Autoscaling requires
-// metrics-server or another source of metrics.k8s.io.
-//
-// +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",fieldPath=".minReplicas",message="minReplicas must be at most maxReplicas"
-type AutoscalingSpec struct {
-	// minReplicas is the smallest number of engines.
-	// +optional
-	// +kubebuilder:default=1
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1000
-	MinReplicas int32 `json:"minReplicas,omitempty"`
-	// maxReplicas is the largest number of engines.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1000
-	MaxReplicas int32 `json:"maxReplicas,omitempty"`
-	// targetCPUUtilizationPercentage is the average CPU usage that the autoscaler aims for, in
-	// percent of the CPU that engines request.
-	// +optional
-	// +kubebuilder:default=70
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1000
-	TargetCPUUtilizationPercentage int32 `json:"targetCPUUtilizationPercentage,omitempty"`
-}
 
 // RetrievalSpec describes the pods that serve the archive. With storage.embedded, the engine
 // serves it instead.

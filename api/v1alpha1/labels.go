@@ -28,6 +28,7 @@ const (
 	ComponentRetrieval = "retrieval"
 	ComponentSchema    = "schema"
 	ComponentImport    = "import"
+	ComponentFinalize  = "finalize"
 )
 
 const (

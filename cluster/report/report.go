@@ -29,6 +29,8 @@ type Report struct {
 	Writer  string    `json:"writer"`
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
+	// Format has format levels. It is nil in reports of release 0.1.0, which knows only level 5.
+	Format *Format `json:"format,omitempty"`
 	// Storage says why the store does not accept samples. It is "" while the store accepts them.
 	Storage string `json:"storage,omitempty"`
 	// DiskGuard is the state of the disk guard, or nil while another engine runs it.
@@ -74,6 +76,13 @@ type Report struct {
 	// MemoryBytes is the memory used by samples that are not in a block yet, and by blocks that
 	// still grow.
 	MemoryBytes int64 `json:"memoryBytes"`
+}
+
+// Format has the format level of the archive, and the highest one that the engine's program knows.
+type Format struct {
+	// Archive is 0 until the engine has read it.
+	Archive int `json:"archive,omitempty"`
+	Latest  int `json:"latest"`
 }
 
 // Shard is the state of one shard in an engine.

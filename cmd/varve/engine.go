@@ -169,7 +169,7 @@ func openEngine(o *engineOptions) (_ *enginePod, err error) {
 	}
 	p.agent = agent.New(agent.Config{
 		Name: o.name, Namespace: o.namespace, Archiver: o.archiver, PodUID: types.UID(os.Getenv("POD_UID")),
-		Shards: o.shards, State: o.state, Version: version(),
+		Shards: o.shards, State: o.state, Version: version(), Store: p.store,
 		Client: api, Engine: p.engine, Channels: p.engine.Capture(), Registerer: reg, Log: o.log,
 	})
 	if o.retrieval {

@@ -13,6 +13,7 @@ import (
 // finalizeOptions are the flags of `varve store finalize`.
 type finalizeOptions struct {
 	existingOptions
+	level  int
 	dryRun bool
 }
 
@@ -27,7 +28,8 @@ back. Afterwards, programs that do not know the level refuse to start with this 
 
 Finalize when every program that uses the archive is of the new release, and works. Stop
 the archiver before you finalize an archive in a directory. An archive in Cassandra can
-stay in use; run varve schema of the new release first.
+stay in use; run varve schema of the new release first. With spec.upgrade.finalize of an
+Archiver, the operator runs this command.
 
 --dry-run prints the format level and changes nothing.`,
 		Example: `  varve store finalize --data /var/lib/varve --dry-run
@@ -37,6 +39,7 @@ stay in use; run varve schema of the new release first.
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	o.add(cmd.Flags())
+	cmd.Flags().IntVar(&o.level, "level", 0, "format level to raise the archive to; it must be the latest one that this program knows (default: that one)")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the format level, and change nothing")
 	return cmd
 }
@@ -44,6 +47,11 @@ stay in use; run varve schema of the new release first.
 func (o *finalizeOptions) run(ctx context.Context, out io.Writer) error {
 	if err := o.storageOptions.check(); err != nil {
 		return err
+	}
+	known := store.Formats{}.OrDefault()
+	if o.level != 0 && o.level != int(known.Latest) {
+		return fmt.Errorf("--level: this program raises archives to format level %d, not to %d; use the program of the release that the pods run",
+			known.Latest, o.level)
 	}
 	st, err := o.openExisting(ctx)
 	if err != nil {
@@ -54,7 +62,6 @@ func (o *finalizeOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	known := store.Formats{}.OrDefault()
 	switch {
 	case level == known.Latest:
 		fmt.Fprintf(out, "the archive has format level %d, the latest that this program knows: there is nothing to finalize\n", level)

@@ -49,3 +49,14 @@ func TestFinalizeSaysWhyItCannot(t *testing.T) {
 		t.Errorf("with the archive of a later release: %v", err)
 	}
 }
+
+// TestFinalizeRefusesAnotherLevel checks that a program of another release does not raise an archive further than asked.
+func TestFinalizeRefusesAnotherLevel(t *testing.T) {
+	dir := newArchive(t, nil)
+	if _, err := finalize(t, "--data", dir, "--level", "7"); err == nil || !strings.Contains(err.Error(), "--level: this program raises archives to format level 6, not to 7") {
+		t.Errorf("with another level: %v", err)
+	}
+	if out, err := finalize(t, "--data", dir, "--level", "6"); err != nil || !strings.Contains(out, "nothing to finalize") {
+		t.Errorf("with the level of the program: %q, %v", out, err)
+	}
+}

@@ -18,15 +18,9 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// observe gathers the input of the status.
-func (r *Reconciler) observe(ctx context.Context, a *v1alpha1.Archiver, live map[childKey]client.Object) (archiverstatus.Input, error) {
+// observe gathers the input of the status that does not come from objects of the Archiver.
+func (r *Reconciler) observe(ctx context.Context, a *v1alpha1.Archiver) (archiverstatus.Input, error) {
 	in := archiverstatus.Input{Archiver: a, Synced: r.Fleet.Synced(), Now: time.Now()}
-	in.Engines, _ = live[childKey{"Deployment", render.EngineName(a.Name)}].(*appsv1.Deployment)
-	in.Retrieval, _ = live[childKey{"Deployment", render.RetrievalName(a.Name)}].(*appsv1.Deployment)
-	in.Autoscaler, _ = live[childKey{"HorizontalPodAutoscaler", render.EngineName(a.Name)}].(*autoscalingv2.HorizontalPodAutoscaler)
-	for _, job := range schemaJobs(live) {
-		in.Schema = job
-	}
 	name := client.ObjectKeyFromObject(a)
 	ours := []client.ListOption{client.InNamespace(a.Namespace), client.MatchingLabels{v1alpha1.LabelArchiver: a.Name}, client.UnsafeDisableDeepCopy}
 	var pods corev1.PodList
@@ -50,10 +44,22 @@ func (r *Reconciler) observe(ctx context.Context, a *v1alpha1.Archiver, live map
 	return in, nil
 }
 
+// useObjects sets the input that comes from objects of the Archiver.
+func useObjects(in *archiverstatus.Input, live map[childKey]client.Object) {
+	name := in.Archiver.Name
+	in.Engines, _ = live[childKey{"Deployment", render.EngineName(name)}].(*appsv1.Deployment)
+	in.Retrieval, _ = live[childKey{"Deployment", render.RetrievalName(name)}].(*appsv1.Deployment)
+	in.Autoscaler, _ = live[childKey{"HorizontalPodAutoscaler", render.EngineName(name)}].(*autoscalingv2.HorizontalPodAutoscaler)
+	in.Schema = nil
+	for _, job := range schemaJobs(live) {
+		in.Schema = job
+	}
+}
+
 // schemaJobs returns the schema Jobs that are not being deleted, the newest one last.
 func schemaJobs(live map[childKey]client.Object) (jobs []*batchv1.Job) {
 	for _, o := range live {
-		if job, ok := o.(*batchv1.Job); ok && job.DeletionTimestamp == nil {
+		if job, ok := o.(*batchv1.Job); ok && job.DeletionTimestamp == nil && job.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentSchema {
 			jobs = append(jobs, job)
 		}
 	}

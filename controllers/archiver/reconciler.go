@@ -105,15 +105,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	wanted := render.Archiver(render.Input{
+	rendered := render.Input{
 		Archiver: a, Image: r.Image, HasServiceMonitor: monitored, HasCertificate: tls.has, HoldInternalTLS: tls.hold, Datacenter: dc.Rendered(a, schemaJobs(live)...),
 		OperatorNamespace: r.Namespace, CassandraOperatorNamespace: r.CassandraNamespace,
-	})
-	now, err := stage(a, wanted, live)
+	}
+	now, err := stage(a, render.Archiver(rendered), live)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	refused, err := r.children.apply(ctx, r.Client, a, now.wanted, live)
+	in, err := r.observe(ctx, a)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	in.Datacenter, in.Step, in.InternalTLS, in.Templates = dc, now.step, tls.state, now.templates
+	useObjects(&in, live)
+	in.Finalization = archiverstatus.Finalize(&in)
+	now.wanted = append(now.wanted, finalizeJob(rendered, in.Finalization)...)
+	in.Refused, err = r.children.apply(ctx, r.Client, a, now.wanted, live)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -121,12 +129,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 
-	in, err := r.observe(ctx, a, live)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	in.Refused, in.Datacenter, in.Step, in.InternalTLS = refused, dc, now.step, tls.state
-	in.Templates = now.templates
+	useObjects(&in, live)
 	r.metrics.observe(req.NamespacedName, &in)
 	next := archiverstatus.Compute(in)
 	if err := r.writeStatus(ctx, a, next); err != nil {
@@ -143,5 +146,6 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.children.forget(name)
 	r.written.Forget(name)
 	r.costs.Forget(name)
+	r.secrets.forget(name)
 	r.metrics.forget(name)
 }

@@ -40,8 +40,11 @@ type staged struct {
 func stage(a *v1alpha1.Archiver, wanted []render.Object, live map[childKey]client.Object) (staged, error) {
 	s := staged{wanted: wanted, templates: map[string]string{}}
 	next := archiverstatus.StepNone
-	if !render.Embedded(a) {
+	switch {
+	case !render.Embedded(a):
 		next = schemaStep(wanted, live)
+	case archiverstatus.OperatorTooOld(a):
+		next = archiverstatus.StepFormat
 	}
 	if a.Spec.Paused {
 		next = archiverstatus.StepPaused
@@ -80,6 +83,14 @@ func schemaStep(wanted []render.Object, live map[childKey]client.Object) archive
 		}
 	}
 	return archiverstatus.StepNone
+}
+
+// finalizeJob returns the Job that finalizes an upgrade, if it runs now.
+func finalizeJob(in render.Input, f archiverstatus.Finalization) []render.Object {
+	if f.To == 0 {
+		return nil
+	}
+	return []render.Object{render.FinalizeJob(in, f.To)}
 }
 
 // pauseSchema removes the wanted schema Job if another one exists, and returns those that exist.

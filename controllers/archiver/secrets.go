@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/render"
+	"varve.dev/varve/controllers/status"
 )
 
 // cassandraSecrets creates Secrets with passwords, once. The operator has no right to
@@ -22,6 +23,8 @@ import (
 type cassandraSecrets struct {
 	mu      sync.Mutex
 	created map[types.NamespacedName]time.Time
+	// noted has the last status.cassandra.roleSecret by Secret, because the cache may still have an older one.
+	noted map[types.NamespacedName]string
 }
 
 // recreateAfter is how long the operator assumes that a Secret exists after its creation.
@@ -29,8 +32,8 @@ type cassandraSecrets struct {
 const recreateAfter = time.Minute
 
 // ensure creates missing Secrets: one for the superuser, unless the user names one, and one
-// for the engines' role. The Secrets outlive the Archiver if its data does, because the data
-// cannot be read without them.
+// for the engines' role, whose new password the schema Job sets. The Secrets outlive the
+// Archiver if its data does, because the data cannot be read without them.
 func (s *cassandraSecrets) ensure(ctx context.Context, to client.Client, a *v1alpha1.Archiver) error {
 	users := map[string]string{render.RoleSecret(a.Name): "varve_engine"}
 	if name, ours := render.SuperuserSecret(a); ours {
@@ -52,6 +55,11 @@ func (s *cassandraSecrets) ensure(ctx context.Context, to client.Client, a *v1al
 		} else {
 			o.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(a, v1alpha1.GroupVersion.WithKind(v1alpha1.KindArchiver))}
 		}
+		if secret == render.RoleSecret(a.Name) {
+			if err := s.noteLocked(ctx, to, a, o); err != nil {
+				return fmt.Errorf("creating Secret %s: %w", secret, err)
+			}
+		}
 		if err := to.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating Secret %s: %w", secret, err)
 		}
@@ -60,5 +68,49 @@ func (s *cassandraSecrets) ensure(ctx context.Context, to client.Client, a *v1al
 		}
 		s.created[name] = time.Now()
 	}
+	if id := s.noted[types.NamespacedName{Namespace: a.Namespace, Name: render.RoleSecret(a.Name)}]; id != "" {
+		setRoleSecret(a, id)
+	}
 	return nil
+}
+
+// forget drops an Archiver that no longer exists.
+func (s *cassandraSecrets) forget(archiver types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.noted, types.NamespacedName{Namespace: archiver.Namespace, Name: render.RoleSecret(archiver.Name)})
+}
+
+// noteLocked changes status.cassandra.roleSecret if the Secret of the engines' user does not exist. It
+// does so before the Secret is created, so that the schema Job sets the new password even if the operator
+// ends in between.
+func (s *cassandraSecrets) noteLocked(ctx context.Context, to client.Client, a *v1alpha1.Archiver, secret *corev1.Secret) error {
+	err := to.Create(ctx, secret.DeepCopy(), client.DryRunAll)
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	id := rand.Text()[:16]
+	old := a.DeepCopy()
+	setRoleSecret(a, id)
+	if _, err := status.Patch(ctx, to, old, a); err != nil {
+		return err
+	}
+	if s.noted == nil {
+		s.noted = map[types.NamespacedName]string{}
+	}
+	s.noted[client.ObjectKeyFromObject(secret)] = id
+	return nil
+}
+
+func setRoleSecret(a *v1alpha1.Archiver, id string) {
+	if a.Status == nil {
+		a.Status = &v1alpha1.ArchiverStatus{}
+	}
+	if a.Status.Cassandra == nil {
+		a.Status.Cassandra = &v1alpha1.CassandraStatus{}
+	}
+	a.Status.Cassandra.RoleSecret = id
 }

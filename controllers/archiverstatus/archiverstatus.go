@@ -2,7 +2,7 @@
 // give the same status.
 //
 //	Deployments, Job, pods ──┐                ┌─▶ problems ──▶ Degraded
-//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Stalled, Reconciling ──▶ Ready; DiskGuard, Autoscaling, CassandraReady, InternalTLS
+//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Stalled, Reconciling ──▶ Ready; DiskGuard, Autoscaling, CassandraReady, InternalTLS, Finalized
 //	reports of engines ──────┘                └─▶ counts and rates, rounded
 //
 // Each condition comes from an ordered list of checks of the same Input. The first check that
@@ -43,6 +43,8 @@ type Input struct {
 	Mounts map[string]string
 	// Datacenter is the datacenter of storage.cassandra.managed. It is nil if there is none.
 	Datacenter *Datacenter
+	// Finalization is the result of Finalize for this state.
+	Finalization Finalization
 	// Step is what pods wait for before they are replaced.
 	Step Step
 	// Templates has the hashes of the pod templates of the spec, by name of the Deployment.
@@ -92,6 +94,7 @@ func Compute(in Input) v1alpha1.ArchiverStatus {
 	status.Redundancy = redundancy(&in)
 	status.Moves, status.WorstCircuits = in.Moves, worstCircuits(&in)
 	status.Cassandra = cassandraStatus(&in)
+	status.Format = in.Finalization.Format
 	status.Conditions = conditions(&in)
 	return status
 }
@@ -113,6 +116,7 @@ func conditions(in *Input) []metav1.Condition {
 	all = append(all, redundant(in)...)
 	all = append(all, cassandraReady(in)...)
 	all = append(all, internalTLS(in)...)
+	all = append(all, finalized(in)...)
 	for i := range all {
 		c := &all[i]
 		c.ObservedGeneration = in.Archiver.Generation

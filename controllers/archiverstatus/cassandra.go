@@ -76,7 +76,7 @@ func (d *Datacenter) Rendered(a *v1alpha1.Archiver, jobs ...*batchv1.Job) render
 	// The size of a datacenter that never ran can be changed at any time.
 	r := render.Datacenter{Kind: d.Kind, Size: d.Size, Scaling: d.Scaling() || d.Behind && d.is(dcInitialized)}
 	if a.Status != nil && a.Status.Cassandra != nil {
-		r.Replicas = a.Status.Cassandra.ReplicationFactor
+		r.Replicas, r.RoleSecret = a.Status.Cassandra.ReplicationFactor, a.Status.Cassandra.RoleSecret
 	}
 	if len(jobs) == 1 && complete(jobs[0]) {
 		r.Whole = jobReplicas(jobs[0])
@@ -98,7 +98,7 @@ func cassandraStatus(in *Input) *v1alpha1.CassandraStatus {
 		s.Name = render.DatacenterName(in.Archiver.Name)
 	}
 	if was := in.Archiver.Status; was != nil && was.Cassandra != nil {
-		s.ReplicationFactor = was.Cassandra.ReplicationFactor
+		s.ReplicationFactor, s.RoleSecret = was.Cassandra.ReplicationFactor, was.Cassandra.RoleSecret
 	}
 	if n := jobReplicas(in.Schema); n > 0 && complete(in.Schema) {
 		s.ReplicationFactor = n

@@ -86,8 +86,9 @@ func podProblem(p *corev1.Pod, mount string) problem {
 
 func containerProblem(p *corev1.Pod, s *corev1.ContainerStatus) problem {
 	if line, failed := lastLine(s); failed && !s.Ready {
-		if p.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentSchema {
-			return problem{} // the condition StorageReady reports it
+		switch p.Labels[v1alpha1.LabelComponent] {
+		case v1alpha1.ComponentSchema, v1alpha1.ComponentFinalize:
+			return problem{} // the conditions StorageReady and Finalized report it
 		}
 		return problem{v1alpha1.ReasonCrashing, "the container failed: " + cmp.Or(line, "see its log")}
 	}

@@ -31,6 +31,8 @@ var checks = []func(*Input) []problem{
 	blindEngines,
 	storageProblem,
 	schemaProblem,
+	operatorTooOld,
+	finalizeProblem,
 	sealingLags,
 	damagedData,
 	noReports,

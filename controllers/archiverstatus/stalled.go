@@ -19,6 +19,7 @@ var stalling = map[string]bool{
 	v1alpha1.ReasonContainerNotCreated: true,
 	v1alpha1.ReasonImagePull:           true,
 	v1alpha1.ReasonCRDMissing:          true,
+	v1alpha1.ReasonFormatTooNew:        true,
 }
 
 // schemaPatience is how often the container of the schema Job restarts before its failure counts as

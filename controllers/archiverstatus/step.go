@@ -23,6 +23,8 @@ const (
 	StepRetrieval
 	// StepPaused means that spec.paused is true.
 	StepPaused
+	// StepFormat means that OperatorTooOld holds.
+	StepFormat
 )
 
 // AnnotationTemplate is the annotation of a Deployment with the hash of the pod template that the operator
@@ -50,6 +52,8 @@ func stepCondition(in *Input) *metav1.Condition {
 	case StepPaused:
 		return of(metav1.ConditionFalse, v1alpha1.ReasonRolloutPaused,
 			"spec.paused is true: no other schema Job begins, and no pod that has worked is replaced; set it to false to continue")
+	case StepFormat:
+		return of(metav1.ConditionTrue, v1alpha1.ReasonFormatTooNew, tooNew(in.Archiver))
 	case StepSchema:
 		message := "the schema Job adds what the new version needs in Cassandra; until then, retrieval pods and engines stay as they are"
 		if failed := schemaFailure(in); failed != "" {

@@ -1,8 +1,6 @@
 package archiverstatus
 
 import (
-	"cmp"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
@@ -58,20 +56,7 @@ func storageError(in *Input) (message string, reports int) {
 }
 
 // schemaFailure returns the error of the schema Job's last failure, or "".
-func schemaFailure(in *Input) string {
-	for i := range in.Pods {
-		p := &in.Pods[i]
-		if p.Labels[v1alpha1.LabelComponent] != v1alpha1.ComponentSchema || p.DeletionTimestamp != nil {
-			continue
-		}
-		for j := range p.Status.ContainerStatuses {
-			if line, failed := lastLine(&p.Status.ContainerStatuses[j]); failed {
-				return cmp.Or(line, "see the log of the schema Job")
-			}
-		}
-	}
-	return ""
-}
+func schemaFailure(in *Input) string { return jobFailure(in, v1alpha1.ComponentSchema) }
 
 // nodesMissing returns why the tables of a managed datacenter cannot be created yet, or nil.
 func nodesMissing(in *Input) *metav1.Condition {

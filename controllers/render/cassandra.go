@@ -26,6 +26,9 @@ type Datacenter struct {
 	// Whole is the number of replicas, if it is certain. It is 0 while a schema Job runs,
 	// because the Job may have changed the number already.
 	Whole int32
+	// RoleSecret changes when the Secret of the engines' user gets another password. It is empty for a Secret that
+	// an older operator made.
+	RoleSecret string
 }
 
 // Kinds of a datacenter's object.

@@ -17,14 +17,21 @@ import (
 // kubelet waits up to five minutes before it restarts the container.
 const schemaRetries = 1_000_000
 
+// annotationRoleSecret is on the pods of the schema Job, so that another password runs the Job again.
+const annotationRoleSecret = "varve.dev/role-secret"
+
 // schemaJob returns the Job that creates the tables. Its name contains the hash of its pod
 // template, so each change that can affect the tables creates a new Job. A completed Job is
 // kept as a record.
 func schemaJob(in Input) *batch.JobApplyConfiguration {
 	a := in.Archiver
 	flags, volumes := storage(a)
+	var annotations map[string]string
 	if Managed(a) != nil {
 		flags, volumes = administration(in)
+		if id := in.Datacenter.RoleSecret; id != "" {
+			annotations = map[string]string{annotationRoleSecret: id}
+		}
 	}
 	container := core.Container().
 		WithArgs("schema").
@@ -32,13 +39,36 @@ func schemaJob(in Input) *batch.JobApplyConfiguration {
 		WithArgs(flags...).
 		WithResources(requirements(schemaResources))
 	template := in.template(podTemplate{
-		component: v1alpha1.ComponentSchema, settings: schemaSettings(a), container: container, volumes: volumes,
+		component: v1alpha1.ComponentSchema, settings: schemaSettings(a), container: container, volumes: volumes, annotations: annotations,
 	})
 	template.Spec.
 		WithAutomountServiceAccountToken(false).
 		WithRestartPolicy(corev1.RestartPolicyOnFailure)
 	return batch.Job(a.Name+"-schema-"+hash(template), a.Namespace).
 		WithLabels(Labels(a.Name, v1alpha1.ComponentSchema)).
+		WithOwnerReferences(owner(a)).
+		WithSpec(batch.JobSpec().
+			WithBackoffLimit(schemaRetries).
+			WithTemplate(template))
+}
+
+// FinalizeJob returns the Job that raises the archive to a format level. The operator applies it when all pods run an
+// image that knows the level. It needs no other rights in Cassandra than engines have.
+func FinalizeJob(in Input, level int32) *batch.JobApplyConfiguration {
+	a := in.Archiver
+	flags, volumes := storage(a)
+	container := core.Container().
+		WithArgs("store", "finalize", "--level="+strconv.Itoa(int(level))).
+		WithArgs(flags...).
+		WithResources(requirements(schemaResources))
+	template := in.template(podTemplate{
+		component: v1alpha1.ComponentFinalize, settings: schemaSettings(a), container: container, volumes: volumes,
+	})
+	template.Spec.
+		WithAutomountServiceAccountToken(false).
+		WithRestartPolicy(corev1.RestartPolicyOnFailure)
+	return batch.Job(a.Name+"-finalize-"+hash(template), a.Namespace).
+		WithLabels(Labels(a.Name, v1alpha1.ComponentFinalize)).
 		WithOwnerReferences(owner(a)).
 		WithSpec(batch.JobSpec().
 			WithBackoffLimit(schemaRetries).

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"varve.dev/varve/api/v1alpha1"
@@ -39,5 +41,22 @@ func TestSchemaJobRunsAgainAfterChange(t *testing.T) {
 	}
 	if name := schemaName(t, load(t, "testdata/embedded.in.yaml"), "varve:1"); name != "" {
 		t.Errorf("an embedded archive has Job %s", name)
+	}
+}
+
+// TestTheFinalizeJobUsesTheArchiveAsEnginesDo checks the command, and that each level and image has a Job of its own.
+func TestTheFinalizeJobUsesTheArchiveAsEnginesDo(t *testing.T) {
+	in := Input{Archiver: inCassandra("lab", "main"), Image: "varve:2"}
+	job := FinalizeJob(in, 6)
+	c := job.Spec.Template.Spec.Containers[0]
+	want := []string{"store", "finalize", "--level=6", "--cassandra=cassandra", "--cassandra-keyspace=lab__main"}
+	if !slices.Equal(c.Args, want) || *c.Image != "varve:2" {
+		t.Errorf("%s runs %q, want %q", *c.Image, c.Args, want)
+	}
+	if *job.Name == *FinalizeJob(in, 7).Name || !strings.HasPrefix(*job.Name, "main-finalize-") {
+		t.Errorf("the name is %s, also for another level", *job.Name)
+	}
+	if got := job.Labels[v1alpha1.LabelComponent]; got != v1alpha1.ComponentFinalize {
+		t.Errorf("the component is %s", got)
 	}
 }

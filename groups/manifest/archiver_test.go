@@ -88,6 +88,13 @@ func TestArchiversAreValidated(t *testing.T) {
 		{"main", external + ", networkPolicy: {readers: {}}", "spec.networkPolicy.readers"},
 		{"main", external + ", networkPolicy: {readers: {cidrs: [10.1.2.3/16]}}", "cidr must be a network such as 10.1.0.0/16, with zeros after the prefix"},
 		{"main", external + ", networkPolicy: {metrics: {namespaces: ['*']}}", "spec.networkPolicy.metrics.namespaces[0]"},
+		{"main", external + ", upgrade: {finalize: Automatic, finalizeAfter: 14d}", ""},
+		{"main", external + ", upgrade: {finalize: Automatic, finalizeAfter: 0s}", ""},
+		{"main", external + ", upgrade: {finalizeAfter: 7d}", "spec.upgrade.finalizeAfter: Invalid value: finalizeAfter is for finalize: Automatic"},
+		{"main", external + ", upgrade: {finalize: Automatic, finalizeAfter: soon}", "spec.upgrade.finalizeAfter"},
+		{"main", external + ", upgrade: {finalize: Never}", `spec.upgrade.finalize: Unsupported value: "Never"`},
+		{"main", embedded + ", upgrade: {finalize: Manual}", ""},
+		{"main", embedded + ", upgrade: {finalize: Automatic}", "spec.upgrade.finalize: Invalid value: the operator cannot finalize an archive on a volume"},
 		{"main", external + ", epics: {defaultProvider: TCP}", `spec.epics.defaultProvider: Unsupported value: "TCP"`},
 	} {
 		errs := c.validate(archiver(t, c, tc.name, tc.spec))

@@ -6,5 +6,5 @@
 //	                          ▼
 //	                     program of the release ──▶ every sample
 //
-// hack/golden makes testdata/RELEASE.
+// An archive is in a directory, or in a keyspace of Cassandra. hack/golden makes testdata/RELEASE.
 package compat

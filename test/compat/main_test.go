@@ -11,8 +11,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"varve.dev/varve/test/cassandra"
 	"varve.dev/varve/test/compat/golden"
 )
+
+func TestMain(m *testing.M) { cassandra.Main(m) }
 
 // releases returns what the golden archives of all releases hold.
 func releases(t *testing.T) (out []golden.Archive) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/engine/store/pebble"
 	"varve.dev/varve/test/checkout"
 	"varve.dev/varve/test/compat/golden"
@@ -26,6 +28,14 @@ func TestLong_ReleasesReadWhatTodaysCodeStores(t *testing.T) {
 			t.Run("directory", func(t *testing.T) {
 				dir := directory(t, &a)
 				goBack(t, &a, file, []string{"--data", dir}, func() (store.Store, error) { return pebble.Open(dir, pebble.Options{}) })
+			})
+			t.Run("keyspace", func(t *testing.T) {
+				cfg := keyspace(t, &a)
+				if err := schema.Create(t.Context(), cfg); err != nil {
+					t.Fatal(err)
+				}
+				flags := []string{"--cassandra", cfg.Hosts[0], "--cassandra-keyspace", cfg.Keyspace}
+				goBack(t, &a, file, flags, func() (store.Store, error) { return cassandrastore.Open(t.Context(), cfg) })
 			})
 		})
 	}
