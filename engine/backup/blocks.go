@@ -22,6 +22,8 @@ type area struct {
 	starts      []store.Bucket
 	levels      []store.Level
 	onlyRollups bool
+	buckets     []store.Bucket // that may have blocks
+	latest      int64          // time of the latest sample in the blocks that were copied
 }
 
 // piece is a part of a bucket: the blocks that start from from to to.
@@ -41,6 +43,7 @@ func (c *creator) blocks(ctx context.Context, work []area) error {
 			}
 		}
 	}
+	grown := c.newPacker(Grown)
 	for _, month := range slices.Sorted(maps.Keys(months)) {
 		p := c.newPacker(Blocks)
 		pieces := months[month]
@@ -49,7 +52,7 @@ func (c *creator) blocks(ctx context.Context, work []area) error {
 			for n < len(pieces) && pieces[n].area == pieces[0].area {
 				n++
 			}
-			if err := c.month(ctx, p, pieces[:n]); err != nil {
+			if err := c.month(ctx, p, grown, pieces[:n]); err != nil {
 				return err
 			}
 			pieces = pieces[n:]
@@ -58,17 +61,18 @@ func (c *creator) blocks(ctx context.Context, work []area) error {
 			return err
 		}
 	}
-	return nil
+	return grown.close(ctx)
 }
 
 // addPieces adds the buckets of a PV to their months. A year is divided among months; any shorter bucket is in one.
 func (c *creator) addPieces(ctx context.Context, months map[store.Bucket][]piece, a *area) error {
 	until := c.begin.Add(ahead).UnixNano()
-	buckets, err := c.buckets(ctx, a)
-	if err != nil {
+	var err error
+	if a.buckets, err = c.buckets(ctx, a); err != nil {
 		return err
 	}
-	for _, b := range buckets {
+	a.latest = math.MinInt64
+	for _, b := range a.buckets {
 		if b.Size() != store.Year {
 			m := store.Month.Of(b.Start())
 			months[m] = append(months[m], piece{a, b, math.MinInt64, math.MaxInt64})
@@ -121,27 +125,28 @@ type bucketLister interface {
 
 // month copies the blocks of one PV in a month. If the PV has several tiers and this takes long, samples may have moved from a
 // bucket that was read late to one that was read early, so month reads all buckets again.
-func (c *creator) month(ctx context.Context, p *packer, pieces []piece) error {
+func (c *creator) month(ctx context.Context, p, grown *packer, pieces []piece) error {
 	began := c.opts.Now()
-	if err := c.pieces(ctx, p, pieces); err != nil {
+	if err := c.pieces(ctx, p, grown, pieces); err != nil {
 		return err
 	}
 	if pieces[0].area.tiers < 2 || c.opts.Now().Sub(began) < movesAfter {
 		return nil
 	}
-	return c.pieces(ctx, p, pieces)
+	return c.pieces(ctx, p, grown, pieces)
 }
 
-func (c *creator) pieces(ctx context.Context, p *packer, pieces []piece) error {
+func (c *creator) pieces(ctx context.Context, p, grown *packer, pieces []piece) error {
 	for i := range pieces {
-		if err := again(ctx, "reading blocks of "+pieces[i].area.pv, func() error { return c.piece(ctx, p, &pieces[i]) }); err != nil {
+		what := "reading blocks of " + pieces[i].area.pv
+		if err := again(ctx, what, func() error { return c.piece(ctx, p, grown, &pieces[i]) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *creator) piece(ctx context.Context, p *packer, from *piece) error {
+func (c *creator) piece(ctx context.Context, p, grown *packer, from *piece) error {
 	for b, err := range c.store.Blocks(ctx, from.area.pv, from.bucket, from.from, from.to) {
 		if err != nil {
 			return err
@@ -155,6 +160,35 @@ func (c *creator) piece(ctx context.Context, p *packer, from *piece) error {
 		}
 		if err := p.add(ctx, &b); err != nil {
 			return err
+		}
+		if b.Count == 0 && b.End > from.area.latest {
+			if err := c.original(ctx, grown, from.area, b.End); err != nil {
+				return err
+			}
+		}
+		from.area.latest = max(from.area.latest, b.End)
+	}
+	return nil
+}
+
+// original copies the blocks of a PV with a carried-forward sample of a time that is later than all samples that were
+// copied: the sample was sealed after its bucket was copied. Otherwise the copy would have a carried-forward sample without its
+// original. A restore writes these blocks after all others, because a block may have grown since it was copied.
+func (c *creator) original(ctx context.Context, grown *packer, a *area, at int64) error {
+	for _, b := range a.buckets {
+		if at < b.Start() || at >= b.End() {
+			continue
+		}
+		for blk, err := range c.store.Blocks(ctx, a.pv, b, at, at) {
+			if err != nil {
+				return err
+			}
+			if blk.Damage != nil {
+				continue // it was noted when its bucket was copied, or is noted then
+			}
+			if err := grown.add(ctx, &blk); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

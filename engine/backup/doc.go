@@ -26,6 +26,8 @@
 //     another tier, and deleted an hour later. If a bucket was empty because its samples had moved, the directory that is read
 //     again lists the new buckets, and the backup reads these too. If reading a month of a PV in several tiers takes
 //     more than half an hour, it is read twice.
+//   - A bucket begins with a copy of the last sample before it. If that sample was sealed after its own bucket was copied, its
+//     block is copied again, so that the copy has no carried-forward sample without its original.
 //   - The copied directory is the second one: it lists more, never less, than the copied blocks need. But a deletion counts as
 //     done only if it was done before the blocks were read, so a restored engine deletes these samples from the copy, too.
 //   - Rollups come after blocks: bins may summarize more samples than the blocks have, never fewer.

@@ -44,7 +44,8 @@ func fill(t *testing.T, st store.Store, pvs int) {
 		must(t, st.AddChannel(ctx, c))
 		must(t, st.PutBlocks(ctx, numbers(t, pv, c.Starts[0], 100), numbers(t, pv, c.Starts[0].Next(), 50), numbers(t, pv, c.Starts[1], 20)))
 		tile := l.Tile(c.Starts[0].Start())
-		row := store.Rollup{PV: pv, Level: l, Tile: tile, Stamp: now, Blob: rollup.Append(nil, &rollup.Tile{})}
+		bins := &rollup.Tile{Level: l, Tile: tile, Since: l.Start(tile), Through: l.Start(tile + 1)}
+		row := store.Rollup{PV: pv, Level: l, Tile: tile, Stamp: now, Blob: rollup.Append(nil, bins)}
 		must(t, st.PutRollups(ctx, row))
 		must(t, st.PutMarks(ctx,
 			store.PVMark{PV: pv, Writer: store.WriterID{9}, Mark: sample.Mark{Time: now - 10, Kind: sample.Connected, Text: "ioc:5064"}},

@@ -24,6 +24,7 @@ type Group string
 // Groups, in the order of a restore. Journal rows come last, because they expire in Cassandra.
 const (
 	Blocks    Group = "blocks"
+	Grown     Group = "grown" // blocks that may have grown since they were copied
 	Rollups   Group = "rollups"
 	History   Group = "history" // marks and metadata
 	Directory Group = "directory"
@@ -32,7 +33,7 @@ const (
 	Journal   Group = "journal"
 )
 
-var groups = []Group{Blocks, Rollups, History, Directory, Guard, Claims, Journal}
+var groups = []Group{Blocks, Grown, Rollups, History, Directory, Guard, Claims, Journal}
 
 // Pack is the entry of a pack in a manifest.
 type Pack struct {

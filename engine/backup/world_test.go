@@ -33,8 +33,19 @@ func open(t *testing.T, dir string) *pebble.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = st.Close() })
+	t.Cleanup(func() { release(t, st) })
 	return st
+}
+
+// closed are the stores that a test closed before its end.
+var closed sync.Map
+
+// release closes a store, unless it is closed.
+func release(t *testing.T, st *pebble.Store) {
+	t.Helper()
+	if _, again := closed.LoadOrStore(st, true); !again {
+		must(t, st.Close())
+	}
 }
 
 func must(t *testing.T, err error) {
@@ -64,7 +75,9 @@ type engine struct {
 }
 
 func newWorld(t *testing.T, st store.Store, pvs ...string) *world {
-	w := &world{t: t, store: st, pvs: pvs, begin: time.Now().Add(-2 * time.Hour).Truncate(time.Hour).UnixNano()}
+	// The samples are of yesterday, so that today's bucket has a carried-forward sample.
+	yesterday := store.Day.Of(time.Now().UnixNano()).Start() - int64(time.Hour)
+	w := &world{t: t, store: st, pvs: pvs, begin: yesterday}
 	w.start()
 	t.Cleanup(func() { w.close() })
 	return w
