@@ -162,34 +162,11 @@ func (c *creator) piece(ctx context.Context, p, grown *packer, from *piece) erro
 			return err
 		}
 		if b.Count == 0 && b.End > from.area.latest {
-			if err := c.original(ctx, grown, from.area, b.End); err != nil {
+			if err := c.carriedForward(ctx, grown, from.area, b); err != nil {
 				return err
 			}
 		}
 		from.area.latest = max(from.area.latest, b.End)
-	}
-	return nil
-}
-
-// original copies the blocks of a PV with a carried-forward sample of a time that is later than all samples that were
-// copied: the sample was sealed after its bucket was copied. Otherwise the copy would have a carried-forward sample without its
-// original. A restore writes these blocks after all others, because a block may have grown since it was copied.
-func (c *creator) original(ctx context.Context, grown *packer, a *area, at int64) error {
-	for _, b := range a.buckets {
-		if at < b.Start() || at >= b.End() {
-			continue
-		}
-		for blk, err := range c.store.Blocks(ctx, a.pv, b, at, at) {
-			if err != nil {
-				return err
-			}
-			if blk.Damage != nil {
-				continue // it was noted when its bucket was copied, or is noted then
-			}
-			if err := grown.add(ctx, &blk); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

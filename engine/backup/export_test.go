@@ -2,6 +2,7 @@ package backup
 
 import (
 	"testing"
+	"time"
 
 	"varve.dev/varve/engine/store"
 )
@@ -24,6 +25,7 @@ func OpenDirectory(t *testing.T) store.Store { return open(t, t.TempDir()) }
 
 // Methods of world for the test with Cassandra.
 
+func (w *world) BeginToday()                                  { w.begin += int64(time.Hour) }
 func (w *world) Send(n int)                                   { w.send(n) }
 func (w *world) Sent() int                                    { return w.sent }
 func (w *world) Checkpoint()                                  { w.checkpoint() }
