@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -57,14 +56,8 @@ func Remove(ctx context.Context, d Destination, names ...string) (r Removed, err
 
 // sweep removes the packs that are not needed, and files that an interrupted write has left.
 func sweep(ctx context.Context, d Destination, needed map[string]bool) (r Removed, err error) {
-	now := time.Now()
-	for o, err := range d.List(ctx, "tmp/") {
-		if err == nil && now.Sub(o.Modified) > time.Hour {
-			err = d.Remove(ctx, o.Name)
-		}
-		if err != nil {
-			return r, err
-		}
+	if err := removeOld(ctx, d, "tmp/", time.Hour); err != nil {
+		return r, err
 	}
 	for o, err := range d.List(ctx, packsPrefix) {
 		if err != nil {
@@ -83,16 +76,21 @@ func sweep(ctx context.Context, d Destination, needed map[string]bool) (r Remove
 		r.Packs++
 		r.Bytes += o.Bytes
 	}
-	// A backup that was interrupted leaves its announcement.
-	for o, err := range d.List(ctx, runningPrefix) {
-		if err == nil && strings.HasPrefix(o.Name, runningPrefix) && now.Sub(o.Modified) > runningFor {
+	return r, removeOld(ctx, d, runningPrefix, runningFor) // a backup that was interrupted leaves its announcement
+}
+
+// removeOld removes the objects with a prefix that were written longer ago.
+func removeOld(ctx context.Context, d Destination, prefix string, ago time.Duration) error {
+	now := time.Now()
+	for o, err := range d.List(ctx, prefix) {
+		if err == nil && now.Sub(o.Modified) > ago {
 			err = d.Remove(ctx, o.Name)
 		}
 		if err != nil {
-			return r, err
+			return fmt.Errorf("removing old files below %s in %s: %w", prefix, d, err)
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // ErrKeep means that a number of backups to keep is impossible.
