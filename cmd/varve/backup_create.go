@@ -91,7 +91,10 @@ func (o *backupCreateOptions) create(ctx context.Context, cmd *cobra.Command, ar
 	p := &o.progress
 	result.NewPacks, result.NewBytes = p.NewPacks.Load(), p.NewBytes.Load()
 	result.ReusedPacks, result.ReusedBytes = p.ReusedPacks.Load(), p.ReusedBytes.Load()
-	if err != nil {
+	switch {
+	case errors.Is(err, backup.ErrExists):
+		return result, fmt.Errorf("%w; give another --name, or --unless-exists", err)
+	case err != nil:
 		return result, fmt.Errorf("there is no backup %s; repeat the command to continue: %w", o.name, err)
 	}
 	result.describe(m)

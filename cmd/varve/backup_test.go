@@ -46,7 +46,7 @@ func TestBackupCommands(t *testing.T) {
 	}{
 		{"list DIR", 2, "there are no backups of Varve in"},
 		{"create DIR --data ARCHIVE --name one --result RESULT", 0, "backup one: 1 PVs, 1 blocks, 0 unsealed journal rows"},
-		{"create DIR --data ARCHIVE --name one --result RESULT", 2, "a backup of this name exists"},
+		{"create DIR --data ARCHIVE --name one --result RESULT", 2, "in " + backups + "; give another --name, or --unless-exists"},
 		{"create DIR --data ARCHIVE --name one --unless-exists --result RESULT", 0, ""},
 		{"create DIR --data ARCHIVE --name two", 0, "of which 0.0 MiB are new"},
 		{"create DIR --data NOWHERE --name three --result RESULT", 2, "no archive in"},
