@@ -47,7 +47,7 @@ func TestCassandra(t *testing.T) {
 	backup.CheckSame(t, first, live)
 
 	w := backup.NewWorld(t, live, "L:1", "L:2")
-	w.BeginToday() // the engine does not seal samples of yesterday all the time, as it does in no archive
+	w.BeginNow() // otherwise the engine would seal samples of yesterday all the time, as it does in no archive
 	w.Send(200)
 	w.Checkpoint()
 	w.Send(50)

@@ -23,9 +23,11 @@ var (
 // OpenDirectory returns an empty archive in a directory.
 func OpenDirectory(t *testing.T) store.Store { return open(t, t.TempDir()) }
 
+// BeginNow makes the first sample one of this hour, so that no later bucket has a carried-forward sample.
+func (w *world) BeginNow() { w.begin = store.Hour.Of(time.Now().UnixNano()).Start() }
+
 // Methods of world for the test with Cassandra.
 
-func (w *world) BeginToday()                                  { w.begin += int64(time.Hour) }
 func (w *world) Send(n int)                                   { w.send(n) }
 func (w *world) Sent() int                                    { return w.sent }
 func (w *world) Checkpoint()                                  { w.checkpoint() }
