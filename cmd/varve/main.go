@@ -55,6 +55,7 @@ func newRoot() *cobra.Command {
   varve retention plan   predict the effect of a new retention
   varve store check      find damaged or inconsistent data
   varve store finalize   complete an upgrade; you cannot go back afterwards
+  varve backup create    back up an archive; see also varve backup restore
   varve import config    make ArchiveGroups from the configuration of another archiver
   varve import data      import the samples of another archiver
   varve import job       print the manifest of a Job that imports files in a cluster
@@ -67,7 +68,7 @@ In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newPlan(), newStore(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newPlan(), newStore(), newBackup(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
 	return root
 }
 

@@ -57,6 +57,18 @@ func (l *pass) damaged(blk *store.Block, where string, err error) {
 	l.repaired(DamagedBlock, where, "%v; the block was dropped, with %d samples from %s to %s", err, blk.Count, stamp(blk.Start), stamp(blk.End))
 }
 
+// Block decodes a block, and returns what is wrong with its header or its samples.
+func Block(blk *store.Block) error {
+	r := new(sample.Run)
+	if err := scan.Decode(r, blk); err != nil {
+		return err
+	}
+	if kind, text := examine(blk, r); text != "" {
+		return fmt.Errorf("%s: %s", kind, text)
+	}
+	return nil
+}
+
 // examine compares the header of a block with its samples, and checks the samples. The
 // text is empty if it finds no problem.
 func examine(blk *store.Block, r *sample.Run) (Kind, string) {
