@@ -50,6 +50,14 @@ func (c *client) open(cmd *cobra.Command, path string) (*http.Response, error) {
 	}
 }
 
+// http returns the client that sends requests.
+func (a *address) http() *http.Client {
+	if a.proxied {
+		return a.cluster.client
+	}
+	return http.DefaultClient
+}
+
 // request sends one request.
 func (c *client) request(ctx context.Context, base, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
@@ -60,7 +68,7 @@ func (c *client) request(ctx context.Context, base, path string) (*http.Response
 		return nil, err
 	}
 	name := req.URL.Scheme + "://" + req.URL.Host // without a password
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.http().Do(req)
 	if err != nil {
 		return nil, unreachable(name, err)
 	}

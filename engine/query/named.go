@@ -398,6 +398,23 @@ func (r *Reader) OtherNames(ctx context.Context, name string) (f names.Fact, err
 	return f, nil
 }
 
+// LaterNames returns the PVs that had a name before, sorted, as far as the sender of the request may know them.
+func (r *Reader) LaterNames(ctx context.Context, name string) (pvs []string, err error) {
+	if r.named == nil || !r.Sees(ctx, name) {
+		return nil, nil
+	}
+	v, err := r.named.book.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, pv := range v.Later(pvname.Canonical(name)) {
+		if r.Sees(ctx, pv) {
+			pvs = append(pvs, pv)
+		}
+	}
+	return pvs, nil
+}
+
 // Alias is an alias and its PV.
 type Alias struct{ Alias, PV string }
 
