@@ -17,7 +17,7 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/render"
+	objects "varve.dev/varve/controllers/render"
 )
 
 // pluginName is the name of the program as a plugin of kubectl.
@@ -112,8 +112,8 @@ func (a *clusterArchive) open(ctx context.Context) error {
 
 // proxyPath is the path at which the API server passes requests on to the Service of an archive.
 func proxyPath(a *v1alpha1.Archiver) string {
-	scheme, _, _ := strings.Cut(render.URL(a), ":")
-	return fmt.Sprintf("/api/v1/namespaces/%s/services/%s:%s:%s/proxy", a.Namespace, scheme, render.RetrievalName(a.Name), render.AppliancePortName)
+	scheme, _, _ := strings.Cut(objects.URL(a), ":")
+	return fmt.Sprintf("/api/v1/namespaces/%s/services/%s:%s:%s/proxy", a.Namespace, scheme, objects.RetrievalName(a.Name), objects.AppliancePortName)
 }
 
 // find returns the Archiver.
@@ -166,7 +166,7 @@ func (a *clusterArchive) only(all []v1alpha1.Archiver) (*v1alpha1.Archiver, erro
 func (a *clusterArchive) refusedAdvice(code int) string {
 	switch code {
 	case http.StatusUnauthorized:
-		return fmt.Sprintf("; the archive wants a token, which does not pass through the API server: run kubectl -n %s port-forward service/SERVICE 17665:%s for its Service (ARCHIVER-retrieval), and give --url http://127.0.0.1:17665 and --token-file", a.namespace, render.AppliancePortName)
+		return fmt.Sprintf("; the archive wants a token, which does not pass through the API server: run kubectl -n %s port-forward service/SERVICE 17665:%s for its Service (ARCHIVER-retrieval), and give --url http://127.0.0.1:17665 and --token-file", a.namespace, objects.AppliancePortName)
 	case http.StatusForbidden:
 		return fmt.Sprintf("; you need the right to get services/proxy in namespace %s, or the archive admits only known readers: then use kubectl port-forward and --url", a.namespace)
 	case http.StatusServiceUnavailable:

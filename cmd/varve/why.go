@@ -126,7 +126,8 @@ func (o *whyOptions) ask(cmd *cobra.Command, args []string, now time.Time) (answ
 	}
 	q := ""
 	if cmd.Flags().Changed("at") {
-		at, err := moment.Parser{Now: now, Zone: time.Local}.Parse(o.at)
+		p := moment.Parser{Now: now, Zone: time.Local}
+		at, err := p.Parse(o.at)
 		if err != nil {
 			return nil, fmt.Errorf("--at: %w", err)
 		}
