@@ -161,7 +161,7 @@ func (h *Handler) addStored(ctx context.Context, pv string, f *why.Facts) (err e
 			return err
 		}
 	}
-	if f.Deletion, err = h.deletion(ctx, pv, f); err != nil {
+	if err = h.addDeletion(ctx, pv, f); err != nil {
 		return err
 	}
 	if !f.Known && !f.Captured && !f.Marked {
@@ -176,26 +176,24 @@ func (h *Handler) addStored(ctx context.Context, pv string, f *why.Facts) (err e
 	return nil
 }
 
-// deletion returns the text of the mark of a deletion that covers the time, or "".
-func (h *Handler) deletion(ctx context.Context, pv string, f *why.Facts) (text string, err error) {
+// addDeletion adds the deleted range that has the time.
+func (h *Handler) addDeletion(ctx context.Context, pv string, f *why.Facts) (err error) {
+	if f.Deleted, f.IsDeleted, err = h.Reader.DeletedAt(ctx, pv, f.At); err != nil || !f.IsDeleted {
+		return err
+	}
 	read := 0
-	for _, d := range f.Entry.Mask() {
-		if d.From > f.At || f.At > d.To {
-			continue
+	for m, err := range h.Reader.Marks(ctx, pv, f.Deleted.From, f.At) {
+		if err != nil {
+			return err
 		}
-		for m, err := range h.Reader.Marks(ctx, pv, d.From, f.At) {
-			if err != nil {
-				return "", err
-			}
-			if m.Kind == sample.SamplesDeleted && f.At <= m.End {
-				text = m.Text
-			}
-			if read++; read == maxDeletionMarks {
-				break
-			}
+		if m.Kind == sample.SamplesDeleted && f.At <= m.End {
+			f.Deletion = m.Text
+		}
+		if read++; read == maxDeletionMarks {
+			break
 		}
 	}
-	return text, nil
+	return nil
 }
 
 // maxDeletionMarks bounds the marks that are read for the text of a deletion.

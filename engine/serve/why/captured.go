@@ -113,10 +113,9 @@ func dropped(f *Facts) *cause {
 		return nil
 	}
 	c := &cause{kind: u.Reason.String(), step: Filtered, text: "updates arrive, the latest one at " + clock(u.Arrived) + ", but they are dropped: " + f.dropText(), advice: dropAdvice[u.Reason]}
-	if u.Reason == sample.Clock {
+	if u.Reason == sample.Clock { // the time of the last sample may be wrong, too
 		c.step = Received
-	}
-	if f.Status.HasLast {
+	} else if f.Status.HasLast {
 		c.since = f.Status.Last.Time
 	}
 	return c

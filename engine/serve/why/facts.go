@@ -53,8 +53,10 @@ type Stored struct {
 	Expired, First int64
 	// Cutoff is the time before which the disk guard deleted samples, or 0.
 	Cutoff int64
-	// Deletion is the text of the mark of a deletion that covers At, or empty.
-	Deletion string
+	// Deleted is the deleted range that has At, if IsDeleted is true. Deletion is the text of its mark, or empty.
+	IsDeleted bool
+	Deleted   store.Deleted
+	Deletion  string
 
 	// Last is the time of the last sample until At, or 0 if there is none. CompleteUntil is the time until which no received
 	// sample is missing from reads, or 0 if no sample is missing. Lost counts the samples in damaged blocks that Last may have

@@ -5,7 +5,6 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve/absence"
-	"varve.dev/varve/engine/store"
 )
 
 // storeUnasked applies if the store does not say what was at an earlier time.
@@ -19,22 +18,12 @@ func storeUnasked(f *Facts) *cause {
 	return nil
 }
 
-// deletedRange returns the range of deleted samples that has the time, if there is one.
-func (f *Facts) deletedRange() (d store.Deleted, has bool) {
-	for _, d := range f.Entry.Mask() {
-		if d.From <= f.At && f.At <= d.To {
-			return d, true
-		}
-	}
-	return d, false
-}
-
 // deleted applies if a user has deleted the samples of the time.
 func deleted(f *Facts) *cause {
-	d, has := f.deletedRange()
-	if !has {
+	if !f.IsDeleted {
 		return nil
 	}
+	d := f.Deleted
 	c := &cause{
 		kind: Deleted, step: Kept, since: d.From, text: "the samples from " + clock(d.From) + " to " + clock(d.To) + " were deleted on request",
 		advice: "Deleted samples cannot be restored, except from a backup.",

@@ -261,8 +261,8 @@ func retentionStep(f *Facts) Step {
 	if f.Cutoff != 0 {
 		parts = append(parts, "the disk guard deleted raw samples from before "+clock(f.Cutoff))
 	}
-	if d, has := f.deletedRange(); has {
-		parts = append(parts, "samples from "+clock(d.From)+" to "+clock(d.To)+" were deleted on request")
+	if f.IsDeleted {
+		parts = append(parts, "samples from "+clock(f.Deleted.From)+" to "+clock(f.Deleted.To)+" were deleted on request")
 	} else if n := len(f.Entry.Mask()); n > 0 {
 		parts = append(parts, count(uint64(n), "other range")+" deleted on request")
 	}

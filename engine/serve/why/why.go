@@ -111,12 +111,14 @@ func (f *Facts) arriving() string {
 	switch {
 	case last == 0:
 		return "the channel is connected since " + clock(s.Since) + ", and its first value has not arrived yet; ask again in some seconds"
-	case s.Rate > 0 && f.Now-s.Update.Arrived < recent:
-		return fmt.Sprintf("samples arrive: the last one is of %s, %.3g updates/s", clock(last), s.Rate)
+	case s.Update.Dropped || s.Update.Arrived != 0 && f.Now-s.Update.Arrived < recent:
+		text := "samples arrive: the last one is of " + clock(last)
+		if s.Rate > 0 {
+			text += fmt.Sprintf(", %.3g updates/s", s.Rate)
+		}
+		return text
 	case s.Update.Arrived == 0:
-		return "the archive has the latest value, of " + clock(last) + "; the IOC has sent no update since"
-	case s.Update.Dropped:
-		return "samples arrive: the last one is of " + clock(last)
+		return "the archive has the latest value, of " + clock(last) + "; when the IOC has sent the latest update is not known"
 	}
 	return "the archive has the latest value, of " + clock(last) + "; the IOC has sent no update since " + clock(s.Update.Arrived)
 }
@@ -132,6 +134,10 @@ func age(ns int64) string {
 	d := time.Duration(ns)
 	if d < 0 {
 		d = -d
+	}
+	const day = 24 * time.Hour
+	if d >= 2*day {
+		return fmt.Sprintf("%d days", d/day)
 	}
 	if d > time.Minute {
 		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
