@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,9 +124,9 @@ func newStatusError(resp *http.Response, kind string) statusError {
 	}
 	switch kind {
 	case "application/json":
-		var problem struct{ Error string }
-		if json.Unmarshal(body, &problem) == nil && problem.Error != "" {
-			e.text = printable(problem.Error)
+		var problem struct{ Error, Message string } // an API server answers a message
+		if json.Unmarshal(body, &problem) == nil {
+			e.text = printable(cmp.Or(problem.Error, problem.Message, e.text))
 		}
 	case "text/plain":
 		e.text = printable(strings.TrimSpace(string(body)))

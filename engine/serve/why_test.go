@@ -52,10 +52,10 @@ func (r *rig) why(path string) (w whyOf) {
 // failingStore is a store that does not answer.
 type failingStore struct{ store.Store }
 
-var errAway = errors.New("no node answers")
+var errNoNode = errors.New("no node answers")
 
 func (failingStore) Channel(context.Context, string) (store.Channel, bool, error) {
-	return store.Channel{}, false, errAway
+	return store.Channel{}, false, errNoNode
 }
 
 // newWhyRig returns an archive with an engine and groups. The engine cannot store samples for the reason that *storage has.
@@ -108,18 +108,18 @@ func TestWhyAsksTheStore(t *testing.T) {
 		store.PVMark{PV: "GONE", Mark: sample.Mark{Time: newYear - 60*second, Kind: sample.Removed, Text: "lab/old"}}))
 	r.channels = channels{connectedPV("CUT"), connectedPV("OLD"), {PV: "LOST", Group: unreachable}}
 	for path, want := range map[string][]string{
-		"OLD":                           {"", "", "samples arrive"},
-		"OLD?at=2020-01-02T12:00:00Z":   {"expired", "retention", "have expired"},
-		"CUT?at=2025-12-31T22:30:00Z":   {"deleted", "retention", "were deleted on request: lab/x: bad calibration"},
-		"CUT?at=2025-12-31T23:00:05Z":   {"", "", "is of 2025-12-31T23:00:05Z"},
-		"CUT?at=2025-12-30T00:00:00Z":   {"not_yet", "group", "it was not captured yet; its first samples are from after"},
-		"GONE":                          {"expired_group", "group", "group lab/old ended at 2025-12-31T00:00:00Z"},
-		"OWNED":                         {"invalid_group", "group", "policy vacuum owns the PV"},
-		"cut":                           {"unknown_pv", "group", "no PV of this name"},
-		"LOST":                          {"unknown", "group", "the state of the channel is not known"},
-		"LOST?at=2025-12-31T22:30:00Z":  {"unknown_pv", "group", ""},
-		"CUT.VAL?at=2025-12-31T22:30Z":  {"deleted", "retention", ""},
-		"ca://CUT?at=2025-12-31T22:30Z": {"deleted", "retention", ""},
+		"OLD":                               {"", "", "samples arrive"},
+		"OLD?at=2020-01-02T12:00:00Z":       {"expired", "retention", "have expired"},
+		"CUT?at=2025-12-31T22:30:00Z":       {"deleted", "retention", "were deleted on request: lab/x: bad calibration"},
+		"CUT?at=2025-12-31T23:00:05Z":       {"", "", "is of 2025-12-31T23:00:05Z"},
+		"CUT?at=2025-12-30T00:00:00Z":       {"not_yet", "group", "it was not captured yet"},
+		"GONE":                              {"expired_group", "group", "group lab/old ended at 2025-12-31T00:00:00Z"},
+		"OWNED":                             {"invalid_group", "group", "policy vacuum owns the PV"},
+		"cut":                               {"unknown_pv", "group", "no PV of this name"},
+		"LOST":                              {"unknown", "group", "the state of the channel is not known"},
+		"LOST?at=2025-12-31T22:30:00Z":      {"unknown_pv", "group", ""},
+		"CUT.VAL?at=2025-12-31T22:30Z":      {"deleted", "retention", ""},
+		"ca:%2F%2FCUT?at=2025-12-31T22:30Z": {"deleted", "retention", ""},
 	} {
 		w := r.why(path)
 		if w.Cause != want[0] || w.Step != want[1] || !strings.Contains(w.Text, want[2]) || w.OK != (want[0] == "") {
@@ -149,10 +149,10 @@ func TestWhyWithoutTheStore(t *testing.T) {
 	r := newWhyRig(t, failingStore{openStore(t)}, &storage)
 	r.channels = channels{connectedPV("A")}
 	w := r.why("A")
-	if w.Cause != "unreadable" || !strings.Contains(w.Text, errAway.Error()) || w.step("store") != "unknown: no node answers" || !strings.HasPrefix(w.step("connect"), "ok: ") {
+	if w.Cause != "unreadable" || !strings.Contains(w.Text, errNoNode.Error()) || w.step("store") != "problem: no node answers" || w.step("read") != "unknown: no node answers" || !strings.HasPrefix(w.step("connect"), "ok: ") {
 		t.Errorf("a captured PV: %+v", w)
 	}
-	if w := r.why("NONE"); w.Cause != "not_captured" || !strings.Contains(w.Text, errAway.Error()) {
+	if w := r.why("NONE"); w.Cause != "not_captured" || !strings.Contains(w.Text, errNoNode.Error()) {
 		t.Errorf("a PV that is not captured: %+v", w)
 	}
 	if w := r.why("A?at=-2h"); w.Cause != "unknown" {
