@@ -138,6 +138,33 @@ func (h *Handler) addStored(ctx context.Context, pv string, f *why.Facts) (err e
 	if f.Mark, f.Marked, err = h.Reader.StateMark(ctx, pv, f.At); err != nil {
 		return err
 	}
+	if err = h.addEntry(ctx, pv, f); err != nil {
+		return err
+	}
+	cutoff, found, err := h.Reader.Store.Cutoff(ctx)
+	if err != nil {
+		return err
+	}
+	if found {
+		f.Cutoff = cutoff.Before
+	}
+	if err = h.addDeletion(ctx, pv, f); err != nil {
+		return err
+	}
+	if f.Known || f.Captured || f.Marked {
+		h.addLast(ctx, pv, f)
+		return nil
+	}
+	list := request.NewNearest(f.PV, whyNear)
+	if _, err = h.Reader.Names(ctx, list.Add, whyNear); err != nil {
+		return err
+	}
+	f.Near = list.Names()
+	return nil
+}
+
+// addEntry adds the directory entry of a PV.
+func (h *Handler) addEntry(ctx context.Context, pv string, f *why.Facts) (err error) {
 	if f.Entry, f.Known, err = h.Reader.Store.Channel(ctx, pv); err != nil {
 		return err
 	}
@@ -149,31 +176,10 @@ func (h *Handler) addStored(ctx context.Context, pv string, f *why.Facts) (err e
 	if until := scan.WholeSince(f.Entry.Starts, f.Now); f.First != 0 && f.First < until {
 		f.Expired = until
 	}
-	cutoff, found, err := h.Reader.Store.Cutoff(ctx)
-	if err != nil {
-		return err
-	}
-	if found {
-		f.Cutoff = cutoff.Before
-	}
 	if !f.Known {
-		if f.Known, err = h.Reader.Known(ctx, pv); err != nil {
-			return err
-		}
+		f.Known, err = h.Reader.Known(ctx, pv)
 	}
-	if err = h.addDeletion(ctx, pv, f); err != nil {
-		return err
-	}
-	if !f.Known && !f.Captured && !f.Marked {
-		list := request.NewNearest(f.PV, whyNear)
-		if _, err = h.Reader.Names(ctx, list.Add, whyNear); err != nil {
-			return err
-		}
-		f.Near = list.Names()
-		return nil
-	}
-	h.addLast(ctx, pv, f)
-	return nil
+	return err
 }
 
 // addDeletion adds the deleted range that has the time.

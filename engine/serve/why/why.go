@@ -79,9 +79,6 @@ func Explain(f *Facts) Answer {
 // live reports whether the question is about the present.
 func (f *Facts) live() bool { return absence.Live(f.At, f.Now) }
 
-// name returns the name of the channel.
-func (f *Facts) name() string { return cmp.Or(f.AliasOf, f.FieldOf, f.PV) }
-
 // blame makes the step of a cause fail, and those after it idle, unless samples pass them for another reason.
 func (a *Answer) blame(c *cause) {
 	at := slices.IndexFunc(a.Steps, func(s Step) bool { return s.Name == c.step })
