@@ -105,6 +105,7 @@ func TestWhyAsksTheStore(t *testing.T) {
 	r.check(r.store.AddChannel(t.Context(), store.Channel{PV: "CUT", Deleted: []store.Deleted{{From: newYear - 7200*second, To: newYear - 3700*second}}}))
 	r.check(r.store.PutMarks(t.Context(),
 		store.PVMark{PV: "CUT", Mark: sample.Mark{Time: newYear - 7200*second, End: newYear - 3700*second, Kind: sample.SamplesDeleted, Text: "lab/x: bad calibration"}},
+		store.PVMark{PV: "CUT", Mark: sample.Mark{Time: newYear - 1900*second, End: newYear - 1700*second, Kind: sample.Lost, Reason: sample.Overflow, Count: 3}},
 		store.PVMark{PV: "GONE", Mark: sample.Mark{Time: newYear - 60*second, Kind: sample.Removed, Text: "lab/old"}}))
 	r.channels = channels{connectedPV("CUT"), connectedPV("OLD"), {PV: "LOST", Group: unreachable}}
 	for path, want := range map[string][]string{
@@ -113,6 +114,7 @@ func TestWhyAsksTheStore(t *testing.T) {
 		"CUT?at=2025-12-31T22:30:00Z":       {"deleted", "retention", "were deleted on request: lab/x: bad calibration"},
 		"CUT?at=2025-12-31T23:00:05Z":       {"", "", "is of 2025-12-31T23:00:05Z"},
 		"CUT?at=2025-12-30T00:00:00Z":       {"not_yet", "group", "it was not captured yet"},
+		"CUT?at=2025-12-31T23:30:00Z":       {"lost", "filter", "3 samples of the time were lost: overflow"},
 		"GONE":                              {"expired_group", "group", "group lab/old ended at 2025-12-31T00:00:00Z"},
 		"OWNED":                             {"invalid_group", "group", "policy vacuum owns the PV"},
 		"cut":                               {"unknown_pv", "group", "no PV of this name"},

@@ -151,6 +151,9 @@ func (h *Handler) addStored(ctx context.Context, pv string, f *why.Facts) (err e
 	if err = h.addDeletion(ctx, pv, f); err != nil {
 		return err
 	}
+	if err = h.addLoss(ctx, pv, f); err != nil {
+		return err
+	}
 	if f.Known || f.Captured || f.Marked {
 		h.addLast(ctx, pv, f)
 		return nil
@@ -195,15 +198,36 @@ func (h *Handler) addDeletion(ctx context.Context, pv string, f *why.Facts) (err
 		if m.Kind == sample.SamplesDeleted && f.At <= m.End {
 			f.Deletion = m.Text
 		}
-		if read++; read == maxDeletionMarks {
+		if read++; read == maxMarks {
 			break
 		}
 	}
 	return nil
 }
 
-// maxDeletionMarks bounds the marks that are read for the text of a deletion.
-const maxDeletionMarks = 1000
+// longestLoss is how long before the time the mark of a loss that covers it may begin.
+const longestLoss = int64(time.Hour)
+
+// addLoss adds the latest mark of lost samples that covers the time.
+func (h *Handler) addLoss(ctx context.Context, pv string, f *why.Facts) error {
+	read := 0
+	for m, err := range h.Reader.Store.LatestMarks(ctx, pv, f.At) {
+		if err != nil {
+			return err
+		}
+		if m.Kind == sample.Lost && f.At <= m.End {
+			f.IsLost, f.Loss = true, m.Mark
+			return nil
+		}
+		if read++; read == maxMarks || m.Time < f.At-longestLoss {
+			return nil
+		}
+	}
+	return nil
+}
+
+// maxMarks bounds the marks that are read for a fact.
+const maxMarks = 1000
 
 // addLast adds the last sample of a PV.
 func (h *Handler) addLast(ctx context.Context, pv string, f *why.Facts) {

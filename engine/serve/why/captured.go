@@ -99,7 +99,6 @@ var dropAdvice = map[sample.Reason]string{
 	sample.Rate:        "Increase sampling.maxRate.",
 	sample.Clock:       "Correct the clock of the IOC (NTP), or set sampling.clock to Engine, or sampling.clockLimit.onExceeded to Restamp.",
 	sample.TooLarge:    "Select fields of the structure with fields, or reduce the array.",
-	sample.Malformed:   "Report it with the log of the engine: the server sends messages that cannot be decoded.",
 	sample.Unsupported: "Select fields of the structure with fields, or remove the PV from its group.",
 }
 

@@ -51,6 +51,9 @@ type Stored struct {
 	// Expired is the time before which raw samples have expired, or 0 if none have. First is the beginning of the first bucket
 	// with samples, or 0 if there is none.
 	Expired, First int64
+	// Loss is the mark of lost samples that covers At, if IsLost is true.
+	IsLost bool
+	Loss   sample.Mark
 	// Cutoff is the time before which the disk guard deleted samples, or 0.
 	Cutoff int64
 	// Deleted is the deleted range that has At, if IsDeleted is true. Deletion is the text of its mark, or empty.

@@ -91,3 +91,19 @@ func marked(f *Facts) *cause {
 	}
 	return c
 }
+
+// lost applies if samples of the time were lost while the PV was connected.
+func lost(f *Facts) *cause {
+	if !f.IsLost {
+		return nil
+	}
+	text := "samples of the time were lost: "
+	if f.Loss.Count > 0 {
+		text = count(f.Loss.Count, "sample") + " of the time were lost: "
+	}
+	text += f.Loss.Reason.String()
+	if f.Loss.Text != "" {
+		text += ", " + f.Loss.Text
+	}
+	return &cause{kind: sample.Lost.String(), step: Filtered, since: f.Loss.Time, text: text, advice: "The page of the PV and /api/v1/gaps show all losses with their causes."}
+}

@@ -55,7 +55,7 @@ var now = []decision{
 }
 
 // before are the decisions about an earlier time, in order.
-var before = []decision{storeUnasked, unknownPV, deleted, givenUp, expired, notYet, marked}
+var before = []decision{storeUnasked, unknownPV, deleted, givenUp, expired, notYet, marked, lost}
 
 // Explain says why a PV has no samples.
 func Explain(f *Facts) Answer {

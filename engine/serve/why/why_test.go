@@ -179,6 +179,10 @@ func TestOneCauseIsNamed(t *testing.T) {
 			f.At, f.Last = present-10*minute, present-hour
 			f.Mark = sample.Mark{Time: present - 30*minute, Kind: sample.Disconnected, Text: "lost ioc"}
 		}, cause: "disconnected", step: Connected, since: present - 30*minute, says: []string{"lost ioc"}},
+		{name: "earlier: lost", facts: func(f *Facts) {
+			f.At, f.Last = present-10*minute, present-11*minute
+			f.IsLost, f.Loss = true, sample.Mark{Time: present - 11*minute, End: present - 9*minute, Kind: sample.Lost, Reason: sample.Overflow, Count: 7}
+		}, cause: "lost", step: Filtered, since: present - 11*minute, says: []string{"7 samples of the time were lost: overflow"}},
 		{name: "earlier: the engine died", facts: func(f *Facts) {
 			f.At, f.Last = present-10*minute, present-hour
 			f.Mark = sample.Mark{Time: present - 30*minute, Kind: sample.Died}
