@@ -15,7 +15,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -129,19 +128,18 @@ func TestLong_PluginReadsThroughTheAPIServer(t *testing.T) {
 	archiver.Spec.Storage.Embedded = &v1alpha1.EmbeddedSpec{}
 	create(archiver)
 	create(&corev1.Service{ObjectMeta: named("main-retrieval"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "appliance", Port: 17665, TargetPort: intstr.FromInt32(port)}}}})
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: named("main-retrieval-1"), AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{host}}},
-		Ports: []discoveryv1.EndpointPort{{Name: new("appliance"), Port: new(port), Protocol: new(corev1.ProtocolTCP)}}}
-	slice.Labels = map[string]string{discoveryv1.LabelServiceName: "main-retrieval"}
-	create(slice)
-	create(&corev1.Endpoints{ObjectMeta: named("main-retrieval"), Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: host}}, Ports: []corev1.EndpointPort{{Name: "appliance", Port: port}}}}}) //nolint:staticcheck // older API servers read it
+	pod := &corev1.Pod{ObjectMeta: named("main-0"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "varve", Image: "varve"}}}} // an API server connects only to pods
+	create(pod)
+	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, host, []corev1.PodIP{{IP: host}}
+	g.Expect(c.Status().Update(t.Context(), pod)).To(Succeed())
+	create(&corev1.Endpoints{ObjectMeta: named("main-retrieval"), Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // API servers read it for the proxy
+		Addresses: []corev1.EndpointAddress{{IP: host, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "epics", Name: "main-0", UID: pod.UID}}}, //nolint:staticcheck // as above
+		Ports:     []corev1.EndpointPort{{Name: "appliance", Port: port}},                                                                                  //nolint:staticcheck // as above
+	}}})
 
-	var out string
-	program.Eventually(t, "the API server knows the endpoints of the Service, and kubectl varve status shows the groups", func() bool {
-		out, err = plugin(t, "status", "--kubeconfig", config, "-n", "epics")
-		return err == nil && strings.Contains(out, "GROUP") || err != nil && !strings.Contains(err.Error(), "no endpoints available")
-	})
-	if err != nil {
-		t.Errorf("status: %v", err)
+	out, err := plugin(t, "status", "--kubeconfig", config, "-n", "epics")
+	if err != nil || !strings.Contains(out, "GROUP") {
+		t.Errorf("status: %v\n%s", err, out)
 	}
 	out, err = plugin(t, "why", "NO:PV", "--kubeconfig", config, "-n", "epics", "--archiver", "main")
 	if exitCode(err) != exitCause || !strings.HasPrefix(out, "NO:PV: unknown_pv: ") {
@@ -204,7 +202,7 @@ func startOpen(t *testing.T, address string) int32 {
 func epicsNamespace(t *testing.T, env *envtest.Environment) kube.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
