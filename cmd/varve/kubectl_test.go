@@ -133,8 +133,8 @@ func TestLong_PluginReadsThroughTheAPIServer(t *testing.T) {
 	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, host, []corev1.PodIP{{IP: host}}
 	g.Expect(c.Status().Update(t.Context(), pod)).To(Succeed())
 	create(&corev1.Endpoints{ObjectMeta: named("main-retrieval"), Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // API servers read it for the proxy
-		Addresses: []corev1.EndpointAddress{{IP: host, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "epics", Name: "main-0", UID: pod.UID}}}, //nolint:staticcheck // as above
-		Ports:     []corev1.EndpointPort{{Name: "appliance", Port: port}},                                                                                  //nolint:staticcheck // as above
+		Addresses: []corev1.EndpointAddress{{IP: host, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "epics", Name: "main-0", UID: pod.UID}}},
+		Ports:     []corev1.EndpointPort{{Name: "appliance", Port: port}},
 	}}})
 
 	out, err := plugin(t, "status", "--kubeconfig", config, "-n", "epics")

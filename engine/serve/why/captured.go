@@ -108,7 +108,11 @@ func dropped(f *Facts) *cause {
 	if u.Arrived == 0 || !u.Dropped {
 		return nil
 	}
-	if u.Reason != sample.Clock && f.Status.HasLast && u.Time-f.Status.Last.Time < recent || u.Reason == sample.Duplicate || u.Reason == sample.ConditionUnmet {
+	at := u.Time
+	if f.Status.Last.Tag&sample.EngineClock != 0 { // compare times of one clock
+		at = u.Arrived
+	}
+	if u.Reason != sample.Clock && f.Status.HasLast && at-f.Status.Last.Time < recent || u.Reason == sample.Duplicate || u.Reason == sample.ConditionUnmet {
 		return nil
 	}
 	c := &cause{kind: u.Reason.String(), step: Filtered, text: "updates arrive, the latest one at " + clock(u.Arrived) + ", but they are dropped: " + f.dropText(), advice: dropAdvice[u.Reason]}

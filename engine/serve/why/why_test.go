@@ -137,6 +137,10 @@ func TestOneCauseIsNamed(t *testing.T) {
 
 		{name: "within the deadband", facts: func(f *Facts) { dropping(f, sample.Deadband); f.Status.Filters = "deadband 5" }, cause: "deadband", step: Filtered, since: present - hour,
 			says: []string{"within the deadband of the last sample, of 2025-12-31T23:00:00Z (deadband 5)", "maxPeriod"}},
+		{name: "within the deadband, with the engine's time", facts: func(f *Facts) {
+			dropping(f, sample.Deadband)
+			f.Status.Update.Time, f.Status.Last.Tag = present-90*hour, sample.EngineClock
+		}, cause: "deadband", step: Filtered, since: present - hour},
 		{name: "within the deadband, a moment ago", facts: func(f *Facts) { dropping(f, sample.Deadband); f.Status.Last.Time = present - 5*second }, says: []string{"samples arrive"}},
 		{name: "a refused clock", facts: func(f *Facts) { dropping(f, sample.Clock); f.Status.Update.Time = present - 50*hour }, cause: "clock", step: Received,
 			says: []string{"2025-12-29T22:00:00Z, is 2 days before its arrival", "NTP"}},
