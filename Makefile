@@ -173,7 +173,7 @@ SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/
   ./controllers/policy ./controllers/render ./engine/block ./engine/ca/proto ./engine/change ./engine/checksum \
   ./engine/condition ./engine/destination ./engine/layout ./engine/migration/csvfile ./engine/moment \
   ./engine/pbfile ./engine/policy ./engine/postprocess ./engine/pva/proto ./engine/pvname ./engine/rollup \
-  ./engine/sample ./engine/serve/absence ./engine/serve/promapi ./engine/serve/request ./engine/serve/table \
+  ./engine/sample ./engine/serve/absence ./engine/serve/promapi ./engine/serve/request ./engine/serve/table ./engine/serve/why \
   ./engine/serve/value ./engine/upstream/compare ./groups/channellist ./groups/compile \
   ./groups/migration ./groups/ownership ./groups/plan ./groups/requests ./groups/sources ./groups/summary ./hack/apiref \
   ./hack/charts ./hack/image ./hack/pending ./ioc/sim ./test/charts ./test/handover ./test/soak

@@ -24,6 +24,9 @@ type address struct {
 	text, tokenFile string
 	// secret is the token itself. If it is "", the token is in tokenFile or in the environment.
 	secret string
+	// cluster is the archive of the plugin of kubectl, or nil. proxied means that requests go to it, through the API server.
+	cluster *clusterArchive
+	proxied bool
 }
 
 func (a *address) add(cmd *cobra.Command) {
@@ -34,6 +37,11 @@ func (a *address) add(cmd *cobra.Command) {
 
 // base returns the URL of the archive, without a slash at its end.
 func (a *address) base(cmd *cobra.Command) (string, error) {
+	if a.cluster != nil && !cmd.Flags().Changed("url") {
+		a.proxied = true
+		err := a.cluster.open(cmd.Context())
+		return a.cluster.base, err
+	}
 	source, text := "--url", a.text
 	if !cmd.Flags().Changed("url") {
 		source, text = urlVariable, cmp.Or(os.Getenv(urlVariable), defaultURL)

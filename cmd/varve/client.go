@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,6 +51,14 @@ func (c *client) open(cmd *cobra.Command, path string) (*http.Response, error) {
 	}
 }
 
+// http returns the client that sends requests.
+func (a *address) http() *http.Client {
+	if a.proxied {
+		return a.cluster.client
+	}
+	return http.DefaultClient
+}
+
 // request sends one request.
 func (c *client) request(ctx context.Context, base, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
@@ -60,7 +69,7 @@ func (c *client) request(ctx context.Context, base, path string) (*http.Response
 		return nil, err
 	}
 	name := req.URL.Scheme + "://" + req.URL.Host // without a password
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.http().Do(req)
 	if err != nil {
 		return nil, unreachable(name, err)
 	}
@@ -115,9 +124,9 @@ func newStatusError(resp *http.Response, kind string) statusError {
 	}
 	switch kind {
 	case "application/json":
-		var problem struct{ Error string }
-		if json.Unmarshal(body, &problem) == nil && problem.Error != "" {
-			e.text = printable(problem.Error)
+		var problem struct{ Error, Message string } // an API server answers a message
+		if json.Unmarshal(body, &problem) == nil {
+			e.text = printable(cmp.Or(problem.Error, problem.Message, e.text))
 		}
 	case "text/plain":
 		e.text = printable(strings.TrimSpace(string(body)))

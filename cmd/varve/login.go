@@ -178,6 +178,9 @@ func storeToken(file, token string) error {
 
 // refusedAdvice says what to do about a refusal, or "" if there is nothing to add.
 func (a *address) refusedAdvice(code int) string {
+	if a.proxied {
+		return a.cluster.refusedAdvice(code)
+	}
 	sent, _ := a.token() // an error would have stopped the request
 	from := "the environment variable " + tokenVariable
 	if a.tokenFile != "" {

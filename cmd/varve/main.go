@@ -5,7 +5,8 @@
 //	varve engine      ─▶ agent ─────────────▶ engine ─┐
 //	varve standalone  ─▶ groups/standalone ─▶ engine ─┼─▶ store
 //	varve retrieval   ─▶ retrieval/routing, query ────┘
-//	varve get, status ─▶ HTTP API of an archive
+//	varve get, status, why ─▶ HTTP API of an archive
+//	kubectl varve     ─▶ API server ─▶ HTTP API of an archive
 package main
 
 import (
@@ -26,7 +27,7 @@ func main() {
 	defer stop()
 	// A second signal terminates the program at once.
 	context.AfterFunc(ctx, stop)
-	if err := newRoot().ExecuteContext(ctx); err != nil {
+	if err := rootOf(os.Args[0]).ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "varve:", err)
 		os.Exit(exitCode(err))
 	}
@@ -50,6 +51,7 @@ func newRoot() *cobra.Command {
   varve standalone       archive the PVs of ArchiveGroup files in one process
   varve get              read the samples of a PV
   varve status           show groups and channels
+  varve why              say why a PV has no samples, or when the last one came
   varve schema           create the tables in Cassandra
   varve plan             print what new groups would change
   varve retention plan   predict the effect of a new retention
@@ -68,7 +70,7 @@ In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newPlan(), newStore(), newBackup(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(nil), newWhy(nil), newSchema(), newRetention(), newPlan(), newStore(), newBackup(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
 	return root
 }
 

@@ -115,6 +115,11 @@ var script = []step{
 	fails("get SIM:RAMP:0001 --url 127.0.0.1:1", `^cannot reach the archive at http://127.0.0.1:1: .*refused; check`),
 	fails("status --url no-such-host.invalid", `^cannot reach the archive at http://no-such-host.invalid: `),
 
+	// Why.
+	works("why SIM:RAMP:0001", `^SIM:RAMP:0001: samples arrive: the last one is of 20.*\nlast sample: 20.*\n\nSTEP +STATE +SINCE +DETAILS\ngroup +ok `),
+	works("why SIM:RAMP:0001 SIM:SINE:0001 -o json", `^\[\n\{"pv":"SIM:RAMP:0001",.*"ok":true,.*\},\n\{"pv":"SIM:SINE:0001",`),
+	fails("why SIM:RAMP:9999", `^samples are missing for 1 of 1 PVs$`),
+
 	// PVs.
 	works("get SIM:RAMP:0001 SIM:SINE:0001 --last 2", `^SIM:RAMP:0001 in counts\n(`+clockRE+` .*\n)+2 samples\n\nSIM:SINE:0001 in mA\n`),
 	works("get 'SIM:RAMP:000?' --last 1 -o csv", csvHeader+`(SIM:RAMP:000\d,`+utcRE+`,[^,]+,,[^,]*,NO_ALARM,NO_ALARM\r\n){10}$`),

@@ -29,8 +29,9 @@ type statusOptions struct {
 	interval time.Duration
 }
 
-func newStatus() *cobra.Command {
-	o := statusOptions{format: tableFormat}
+// newStatus returns the command. The archive is that of cluster, unless it is nil or --url is given.
+func newStatus(cluster *clusterArchive) *cobra.Command {
+	o := statusOptions{client: client{address{cluster: cluster}}, format: tableFormat}
 	cmd := &cobra.Command{
 		Use:   "status [PV-GLOB]",
 		Short: "Show the state of groups, channels or shard moves",

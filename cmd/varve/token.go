@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -98,6 +99,12 @@ func checkToken(source, text string) (string, error) {
 
 // authorize adds the token to a request.
 func (a *address) authorize(req *http.Request) error {
+	if a.proxied { // the API server gets the credentials of the kubeconfig
+		if a.tokenFile != "" {
+			return errors.New("--token-file: the token does not pass through the API server; forward the port with kubectl port-forward, and give --url")
+		}
+		return nil
+	}
 	token, err := a.token()
 	if err != nil || token == "" {
 		return err

@@ -25,6 +25,8 @@ const (
 	MetricsPort          = 17666
 	MetricsPortName      = "metrics"
 	EmbeddedInternalPort = 17667
+	// AppliancePortName is the port of the Service of readers that has the number Port.
+	AppliancePortName = "appliance"
 )
 
 // InternalPort returns the number of the port named report.PortName.

@@ -43,7 +43,7 @@ func retrievalService(a *v1alpha1.Archiver) *core.ServiceApplyConfiguration {
 		WithSpec(core.ServiceSpec().
 			WithType(kind).
 			WithSelector(selector(a.Name, component)).
-			WithPorts(readers, servicePort("appliance", Port, PortName)))
+			WithPorts(readers, servicePort(AppliancePortName, Port, PortName)))
 	if len(user.Annotations) > 0 {
 		s.WithAnnotations(user.Annotations)
 	}

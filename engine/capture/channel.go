@@ -40,6 +40,7 @@ type channel struct {
 	marked   stateMark     // the latest mark about the state
 	heard    heard
 	latest   latest
+	update   Update
 	absence  absence
 	repeats  repeats
 	arrived  bool // a value has arrived since the channel connected
@@ -177,11 +178,13 @@ func (c *channel) Sample(s *sample.Sample) {
 	c.received++
 	c.arrived = true
 	c.latest = latest{has: true, tag: s.Tag, word: s.Word}
+	c.update = Update{Arrived: arrival.Now, Time: s.Time, First: c.filter.fresh}
 	if c.filter.set.MaxPeriod > 0 {
 		c.noteUpdateLocked(s, arrival.Now)
 	}
 	if c.head == nil {
 		c.ledger.drop(sample.Unsupported, 1, arrival)
+		c.update.drop(sample.Unsupported)
 		return
 	}
 	if !c.filter.fresh {
@@ -199,6 +202,7 @@ func (c *channel) takeLocked(s *sample.Sample, arrival clock.Instant) {
 	reason, ok := c.filter.keep(s, arrival)
 	if !ok {
 		c.ledger.drop(reason, 1, arrival)
+		c.update.drop(reason)
 		return
 	}
 	if c.filter.set.Mode == Monitor {
@@ -479,7 +483,7 @@ func (c *channel) status() Status {
 		Sampling: c.filter.set.String(), Retention: c.filter.set.Retention, Rate: c.rateLocked(),
 		Connects: c.connects, LostConnections: c.losses,
 		Received: c.received, Dropped: c.ledger.dropped, Suspected: c.ledger.suspected,
-		HasLast: c.filter.has, Last: c.filter.last, Metadata: c.meta,
+		HasLast: c.filter.has, Last: c.filter.last, Metadata: c.meta, Update: c.update, Filters: c.filter.set.Filters(),
 	}
 	var shed uint64
 	st.Stored, shed = c.countOutcomes()

@@ -40,6 +40,7 @@ func (c *channel) shownStateLocked() State {
 // holdLocked takes a sample that arrives while the channel is disabled.
 func (c *channel) holdLocked(s *sample.Sample, arrival clock.Instant) {
 	e := c.enabling
+	c.update.drop(sample.ConditionUnmet)
 	if len(s.Bytes) > MaxValueBytes {
 		c.ledger.drop(sample.ConditionUnmet, 1, arrival)
 		return

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -146,6 +147,27 @@ func (s *Settings) String() string {
 		return "Scan " + s.Period.String()
 	}
 	return "Monitor"
+}
+
+// Filters describes the settings that drop updates, in the terms of an ArchiveGroup. It returns "" if there are none.
+func (s *Settings) Filters() string {
+	var parts []string
+	add := func(applies bool, text string, args ...any) {
+		if applies {
+			parts = append(parts, fmt.Sprintf(text, args...))
+		}
+	}
+	add(s.Absolute > 0, "deadband %g", s.Absolute)
+	add(s.Relative > 0, "deadband %g %%", 100*s.Relative)
+	add(s.Unchanged, "unchanged values are dropped")
+	add(s.Heartbeat > 0, "an update passes the deadbands in each %v", s.Heartbeat)
+	add(s.MaxRate > 0, "at most %g samples/s", s.MaxRate)
+	add(s.MaxPeriod > 0, "at least one sample in each %v", s.MaxPeriod)
+	if s.Clock == SourceClock && s.OnClock == Refuse {
+		add(s.Ahead > 0, "time stamps more than %v ahead are refused", s.Ahead)
+		add(s.Behind > 0, "time stamps more than %v behind are refused", s.Behind)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Channel is one PV to capture.

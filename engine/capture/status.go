@@ -41,6 +41,23 @@ type MissingProperty struct {
 	Cause string `json:"cause"` // why it has no value
 }
 
+// Update is the latest update that a channel received, whether it was kept or not.
+type Update struct {
+	// Arrived is when the update arrived, in ns since 1970. It is 0 if none has arrived since the engine began to capture
+	// the channel.
+	Arrived int64 `json:"arrived"`
+	// Time is the time stamp of the update, in ns since 1970. It is that of the IOC.
+	Time int64 `json:"time"`
+	// First means that the update is the first one since the channel connected, so its time may be long ago.
+	First bool `json:"first,omitempty"`
+	// Dropped means that the update was not kept, for Reason.
+	Dropped bool          `json:"dropped,omitempty"`
+	Reason  sample.Reason `json:"reason,omitempty"`
+}
+
+// drop notes that the update was not kept.
+func (u *Update) drop(r sample.Reason) { u.Dropped, u.Reason = true, r }
+
 // Status is a snapshot of one channel, for users and APIs.
 type Status struct {
 	PV       string
@@ -76,6 +93,10 @@ type Status struct {
 	// Sampling describes the settings in force for users: "Monitor", "Scan 10s".
 	Sampling  string
 	Retention store.Retention
+	// Filters describes the settings that drop updates, for users: "deadband 0.01". It is empty if there are none.
+	Filters string
+	// Update is the latest update.
+	Update Update
 	// Rate is the number of samples received per second, smoothed over about half a minute. It is
 	// 0 while the channel is not connected.
 	Rate float64

@@ -41,6 +41,9 @@ type line struct {
 
 	EnabledBy string `json:"enabledBy,omitempty"`
 
+	Filters string         `json:"filters,omitempty"`
+	Update  capture.Update `json:"update,omitzero"`
+
 	Missing []capture.MissingProperty `json:"missing,omitempty"`
 }
 
@@ -64,6 +67,7 @@ func newLine(s *capture.Status) line {
 		Connects: s.Connects, LostConnections: s.LostConnections,
 		Received: s.Received, Stored: s.Stored, Dropped: s.Dropped[:], Suspected: s.Suspected,
 		Absent: s.Absent, AbsentSince: s.AbsentSince, Silent: s.Silent, Missing: s.Missing, EnabledBy: s.EnabledBy,
+		Filters: s.Filters, Update: s.Update,
 	}
 	if s.HasLast && s.Type.Valid() {
 		r := &sample.Run{Type: s.Type}
@@ -91,6 +95,7 @@ func (l *line) status() (capture.Status, error) {
 		Connects: l.Connects, LostConnections: l.LostConnections,
 		Received: l.Received, Stored: l.Stored, Suspected: l.Suspected,
 		Absent: l.Absent, AbsentSince: l.AbsentSince, Silent: l.Silent, Missing: l.Missing, EnabledBy: l.EnabledBy,
+		Filters: l.Filters, Update: l.Update,
 	}
 	if int(l.State) >= capture.NumStates || int(l.Provider) >= capture.NumProviders || !l.Retention.Raw.Valid() || l.PV == "" {
 		return s, fmt.Errorf("state %d, provider %d of %q: %w", l.State, l.Provider, l.PV, ErrCorrupt)

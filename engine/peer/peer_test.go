@@ -220,8 +220,9 @@ func channels() []capture.Status {
 		{
 			PV: "B", Group: "lab/one", Provider: capture.PVA, State: capture.Connected, Since: 1_700_000_000e9, Host: "ioc:5064", Type: sample.String, TypeName: "NTScalar", Count: 1, Suspected: 3,
 			Retention: store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{store.LevelOf(1e9, store.Keep2y)}},
-			Sampling:  "Monitor", Rate: 9.5, Connects: 2, LostConnections: 1, Received: 1 << 60, Stored: 7, HasLast: true,
-			Last: sample.Sample{Time: 5, Bytes: []byte{0xff, 'x'}, Tag: sample.MakeTag(sample.Major, 3)},
+			Sampling:  "Monitor", Rate: 9.5, Connects: 2, LostConnections: 1, Received: 1 << 60, Stored: 7, HasLast: true, Filters: "deadband 0.5",
+			Update: capture.Update{Arrived: 1_700_000_001e9, Time: 1_700_000_000e9, First: true, Dropped: true, Reason: sample.Deadband},
+			Last:   sample.Sample{Time: 5, Bytes: []byte{0xff, 'x'}, Tag: sample.MakeTag(sample.Major, 3)},
 			Metadata: &sample.Metadata{
 				Units: "mbar", Precision: 2, WarnHigh: 1.5, WarnLow: math.NaN(), Labels: []string{"", "on"},
 				Type: sample.String, Count: 1, Host: "ioc:5064", Properties: []sample.Property{{Name: "DESC", Value: "pressure"}},

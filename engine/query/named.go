@@ -398,6 +398,52 @@ func (r *Reader) OtherNames(ctx context.Context, name string) (f names.Fact, err
 	return f, nil
 }
 
+// DeletedAt returns the deleted range of a PV that has a time, in ns since 1970, if there is one. Before the PV was renamed, the ranges of
+// its former name count.
+func (r *Reader) DeletedAt(ctx context.Context, pv string, at int64) (d store.Deleted, is bool, err error) {
+	pv = pvname.Canonical(pv)
+	list, err := r.parts(ctx, pv)
+	if err != nil {
+		return d, false, err
+	}
+	from := r.Store
+	if list != nil {
+		periods, err := r.named.periods(ctx, list)
+		if err != nil {
+			return d, false, err
+		}
+		i := slices.IndexFunc(periods, func(p period) bool { return p.from <= at && at <= p.to })
+		if i < 0 {
+			return d, false, nil
+		}
+		pv, from = periods[i].name, r.named.base.Store
+	}
+	ch, _, err := from.Channel(ctx, pv)
+	for _, d := range ch.Mask() {
+		if d.From <= at && at <= d.To {
+			return d, true, nil
+		}
+	}
+	return d, false, err
+}
+
+// LaterNames returns the PVs that had a name before, sorted, as far as the sender of the request may know them.
+func (r *Reader) LaterNames(ctx context.Context, name string) (pvs []string, err error) {
+	if r.named == nil || !r.Sees(ctx, name) {
+		return nil, nil
+	}
+	v, err := r.named.book.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, pv := range v.Later(pvname.Canonical(name)) {
+		if r.Sees(ctx, pv) {
+			pvs = append(pvs, pv)
+		}
+	}
+	return pvs, nil
+}
+
 // Alias is an alias and its PV.
 type Alias struct{ Alias, PV string }
 

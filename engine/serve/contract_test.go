@@ -44,6 +44,7 @@ var effects = map[string]map[string]openapitest.Pair{
 		"from": {"pv=A&to=2026-01-01T00:00:00Z", "pv=A&from=2025-12-31T23:59:59.9Z&to=2026-01-01T00:00:00Z"},
 		"to":   {"pv=A&from=2025-12-31T23:59:50Z", "pv=A&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:51Z"},
 	},
+	"why":     {"at": {"", "at=2025-12-31T23:59:55Z"}},
 	"storage": {"pv": {"pv=A", "pv=B"}},
 	"names":   {"pv": {"", "pv=A*"}, "ignoreCase": {"pv=a*", "pv=a*&ignoreCase=true"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "near": {"", "near=b"}, "description": {"", "description=current"}},
 	"channels": {
@@ -102,7 +103,7 @@ func contract(t *testing.T) *rig {
 // described returns the contract of a server, and all of its calls.
 func described(r *rig) (*openapitest.Contract, []openapi.Call) {
 	r.t.Helper()
-	c := &openapitest.Contract{T: r.t, Get: r.beginning, Paths: map[string]string{"channel": "A", "file": "A/2025-12-31.parquet", "group": "lab/x"}}
+	c := &openapitest.Contract{T: r.t, Get: r.beginning, Paths: map[string]string{"channel": "A", "why": "A", "file": "A/2025-12-31.parquet", "group": "lab/x"}}
 	code, text := r.get("/api/v1/openapi.json")
 	if code != 200 || text != string(Document()) {
 		r.t.Fatalf("the document is %d %.200s", code, text)

@@ -26,6 +26,7 @@ const page = `<!doctype html>
 <li><a href="../api/v1/channels?limit=20">/api/v1/channels?pv=GLOB&amp;state=&amp;group=&amp;limit=&amp;after=&amp;sort=</a>
 <li><a href="../api/v1/pvs?limit=20">/api/v1/pvs?pv=GLOB&amp;state=&amp;group=&amp;cause=&amp;only=&amp;sort=&amp;order=&amp;offset=&amp;limit=</a>: the same as a table, with the number of PVs
 <li><a href="../api/v1/names?limit=20">/api/v1/names?pv=GLOB&amp;limit=&amp;after= or &amp;near=NAME</a>
+<li>/api/v1/why/NAME?at=: why a PV has no samples, or when the last one came
 <li><a href="../metrics">/metrics</a>, <a href="../healthz">/healthz</a>, <a href="../readyz">/readyz</a>
 </ul>
 <h2>Data</h2>

@@ -57,6 +57,7 @@ func TestATenantLearnsNothingOfAnother(t *testing.T) {
 		"read a file":                        "/api/v1/files/%s/2026-01-01.parquet",
 		"read as Prometheus":                 "/prometheus/api/v1/query?query=%s&time=1767225605",
 		"read what is stored":                "/api/v1/storage?pv=%s",
+		"ask why there is no data":           "/api/v1/why/%s",
 		"search by name":                     "/api/v1/names?pv=%s",
 		"search by glob":                     "/api/v1/names?pv=*",
 		"search similar names":               "/api/v1/names?near=%sB",

@@ -40,6 +40,7 @@ var nativeRoutes = []route{
 	}},
 	{"GET /api/v1/channels", []string{"/api/v1/channels", "/api/v1/channels?pv=%s", "/api/v1/channels?group=ns/secret", "/api/v1/channels?sort=-rate"}},
 	{"GET /api/v1/channels/{pv...}", []string{"/api/v1/channels/%s"}},
+	{"GET /api/v1/why/{pv...}", []string{"/api/v1/why/%s", "/api/v1/why/%s?at=2025-12-31T23:59:58Z", "/api/v1/why/%s.VAL", "/api/v1/why/%s.DESC"}},
 	{"GET /api/v1/status", []string{"/api/v1/status"}},
 	{"GET /api/v1/bins", []string{"/api/v1/bins?pv=%s" + newYearsEve, "/api/v1/bins?pv=%s&samples=2&points=3" + newYearsEve}},
 	{"GET /api/v1/arrays", []string{"/api/v1/arrays?pv=%s" + newYearsEve}},

@@ -170,11 +170,15 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	if c.Reads > 0 {
 		gate = admission.New(c.Reads, c.Registerer)
 	}
+	state := overview.New(overview.Config{
+		Reader: c.Reader, Channels: c.Channels, Sources: c.Overview, Warnings: c.warnings, SeesAll: c.seesAll, Reads: gate, Now: c.Now, Log: c.Log,
+	})
+	state.Register(mux)
 	(&appliance.Handler{
 		Reader: c.Reader, Channels: c.Channels, Reads: gate, Edit: c.editor(), Version: "Varve " + c.Version, Name: "varve", Now: c.Now, Log: c.Log,
 	}).Register(mux)
 	(&native.Handler{
-		Reader: c.Reader, Channels: c.Channels, Descriptions: native.NewDescriptions(c.allChannels(), c.Now), Reads: gate, Warnings: c.warnings, Origin: c.origin(), Now: c.Now, Log: c.Log,
+		Reader: c.Reader, Channels: c.Channels, Descriptions: native.NewDescriptions(c.allChannels(), c.Now), Reads: gate, Warnings: c.warnings, Origin: c.origin(), Surroundings: c.surroundings(state), Now: c.Now, Log: c.Log,
 	}).Register(mux)
 	(&files.Handler{Reader: c.Reader, Reads: gate, Memory: c.fileMemory(), Origin: c.origin(), Now: c.Now, Log: c.Log}).Register(mux)
 	(&jsonaccess.Handler{
@@ -182,9 +186,6 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	}).Register(mux)
 	(&promapi.Handler{Reader: c.Reader, Reads: gate, Version: c.Version, Now: c.Now, Log: c.Log}).Register(mux)
 	explore.New(c.Reader, c.Channels, gate, c.Now, c.Log).Register(mux)
-	overview.New(overview.Config{
-		Reader: c.Reader, Channels: c.Channels, Sources: c.Overview, Warnings: c.warnings, SeesAll: c.seesAll, Reads: gate, Now: c.Now, Log: c.Log,
-	}).Register(mux)
 	c.registerDocument(mux)
 	ui.Register(mux)
 	mux.HandleFunc("GET /api/{$}", c.index)

@@ -27,7 +27,7 @@ func Section() openapi.Section {
 
 // calls returns the table of all calls.
 func calls() []call {
-	return append(append(analysisCalls(), channelCalls()...), pvCall(), storageCall())
+	return append(append(analysisCalls(), channelCalls()...), pvCall(), storageCall(), whyCall())
 }
 
 // analysisCalls returns the calls that read samples, marks and metadata.

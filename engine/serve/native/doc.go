@@ -1,6 +1,7 @@
 // Package native serves Varve's own HTTP API, in JSON and as tables:
 //
 //	/api/v1/channels, /channels/{pv} ◀── capture: state, rate, losses
+//	/api/v1/why/{pv}                 ◀── why: the one reason why a PV has no samples
 //	/api/v1/status                   ◀── the same, summed by group
 //	/api/v1/samples, /marks          ◀── query: samples and marks
 //	/api/v1/samples?points=          ◀── query: bins of samples

@@ -40,8 +40,10 @@ type Handler struct {
 	Reads *admission.Gate
 	// Origin says which archive answers, and in which version.
 	Origin []table.Note
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Surroundings explains the state of a PV.
+	Surroundings Surroundings
+	Now          func() time.Time
+	Log          *slog.Logger
 }
 
 // Register adds the paths to a mux.

@@ -101,7 +101,7 @@ func channelSchemas() map[string]openapi.Schema {
 			"metadata?": openapi.Ref("Metadata"), "enabledBy?": openapi.String("Whether another PV enables the capture now."), "missing?": openapi.List(openapi.Ref("MissingProperty")), "noData?": openapi.Ref("NoData"), "givenUp?": openapi.Ref("GivenUp"),
 		}),
 		"Channels": openapi.Object(members{"channels": openapi.List(openapi.Ref("Channel")), "next?": openapi.String("The value of after for the next page."), "incomplete?": incomplete}),
-		"PVs":      pvsSchema(), "PVRow": rowSchema(),
+		"PVs":      pvsSchema(), "PVRow": rowSchema(), "Why": whySchema(),
 		"NotCaptured": openapi.Object(members{"error": openapi.String(""), "noData": openapi.Ref("NoData")}),
 		"GivenUp": openapi.Object(members{
 			"before": openapi.Timestamp("Samples older than this are deleted."), "at": openapi.Timestamp(""), "size": openapi.Whole("In bytes."), "limit": openapi.Whole("In bytes."),
