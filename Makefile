@@ -125,6 +125,7 @@ manifests: ## Generate the CRDs, the operator's RBAC rules, and the files that d
 	$(CONTROLLER_GEN) rbac:roleName=varve-operator paths=./controllers/... output:rbac:dir=config/rbac
 	hack/charts.sh
 	$(GO) run ./hack/apiref
+	$(GO) run ./hack/jsonschema
 
 # The bundle is committed, so that `go build` needs no Node.
 .PHONY: ui

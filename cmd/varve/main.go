@@ -51,6 +51,7 @@ func newRoot() *cobra.Command {
   varve get              read the samples of a PV
   varve status           show groups and channels
   varve schema           create the tables in Cassandra
+  varve validate         check manifests without a cluster
   varve plan             print what new groups would change
   varve retention plan   predict the effect of a new retention
   varve store check      find damaged or inconsistent data
@@ -67,7 +68,7 @@ In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newPlan(), newStore(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newPlan(), newValidate(), newStore(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
 	return root
 }
 
