@@ -176,8 +176,8 @@ SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/
   ./engine/pbfile ./engine/policy ./engine/postprocess ./engine/pva/proto ./engine/pvname ./engine/rollup \
   ./engine/sample ./engine/serve/absence ./engine/serve/promapi ./engine/serve/request ./engine/serve/table \
   ./engine/serve/value ./engine/upstream/compare ./groups/channellist ./groups/compile \
-  ./groups/migration ./groups/ownership ./groups/plan ./groups/requests ./groups/sources ./groups/summary ./hack/apiref \
-  ./hack/charts ./hack/image ./hack/pending ./ioc/sim ./test/charts ./test/handover ./test/soak
+  ./groups/migration ./groups/ownership ./groups/plan ./groups/requests ./groups/sources ./groups/summary ./groups/validate \
+  ./hack/apiref ./hack/charts ./hack/image ./hack/jsonschema ./hack/pending ./ioc/sim ./test/charts ./test/handover ./test/soak
 
 .PHONY: test
 test: deps ## Run the tests that every edit needs, with the race detector.
