@@ -172,7 +172,7 @@ LONG = TestLong_
 SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/archiverstatus \
   ./controllers/figures ./controllers/groupstatus ./controllers/placement ./controllers/placement/simulate \
   ./controllers/policy ./controllers/render ./engine/block ./engine/ca/proto ./engine/change ./engine/checksum \
-  ./engine/condition ./engine/destination ./engine/layout ./engine/migration/csvfile ./engine/moment \
+  ./engine/condition ./engine/destination ./engine/growth ./engine/layout ./engine/migration/csvfile ./engine/moment \
   ./engine/pbfile ./engine/policy ./engine/postprocess ./engine/pva/proto ./engine/pvname ./engine/rollup \
   ./engine/sample ./engine/serve/absence ./engine/serve/promapi ./engine/serve/request ./engine/serve/table \
   ./engine/serve/value ./engine/upstream/compare ./groups/channellist ./groups/compile \
