@@ -53,6 +53,7 @@ func newRoot() *cobra.Command {
   varve schema           create the tables in Cassandra
   varve validate         check manifests without a cluster
   varve plan             print what new groups would change
+  varve forecast         predict how large the archive becomes
   varve retention plan   predict the effect of a new retention
   varve store check      find damaged or inconsistent data
   varve store finalize   complete an upgrade; you cannot go back afterwards
@@ -68,7 +69,7 @@ In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newPlan(), newValidate(), newStore(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newPlan(), newValidate(), newForecast(), newStore(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
 	return root
 }
 

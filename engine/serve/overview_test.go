@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"math"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -210,5 +212,61 @@ func TestForecast(t *testing.T) {
 	}
 	if f.Forecast.Limit != "the free space of the disk" {
 		t.Errorf("the limit is %q", f.Forecast.Limit)
+	}
+}
+
+// TestForecastOfGroups checks that the forecast of a group follows from the blocks of its PVs, and those of other PVs from
+// their rates.
+func TestForecastOfGroups(t *testing.T) {
+	r := newRig(t)
+	const samples = 4000
+	run := &sample.Run{Type: sample.Float64}
+	for i := range int64(samples) {
+		run.Append(&sample.Sample{Time: newYear - (samples-i)*2*second, Word: uint64(i) * 0x9e3779b97f4a7c15 >> 12})
+	}
+	keep := store.Retention{Raw: store.Keep30d}
+	status := func(pv, group string, rate float64) capture.Status {
+		return capture.Status{PV: pv, Group: group, State: capture.Connected, Rate: rate, Received: 10, Stored: 10, Retention: keep}
+	}
+	r.channels = channels{status("A", "lab/x", 0.5), status("NEW", "lab/y", 3)}
+	bucket := store.Keep30d.Longest().Of(run.Times[0]).In(store.Keep30d)
+	r.check(r.store.AddChannel(t.Context(), store.Channel{PV: "A", Shards: []int{0}, Types: []sample.Type{run.Type}, Starts: []store.Bucket{bucket}}))
+	blob := block.Append(nil, run)
+	r.check(r.store.PutBlocks(t.Context(), store.Block{
+		BlockKey: store.BlockKey{PV: "A", Bucket: bucket, Start: run.Times[0], Writer: store.WriterID{1}, N: 1},
+		End:      run.Times[samples-1], Count: samples, Type: run.Type, Blob: blob,
+	}))
+	type outlook struct {
+		Group                                          string
+		PVs, MeasuredPVs                               int
+		MeasuredSeconds, SamplesPerSecond, BytesPerDay float64
+		Bytes                                          int64
+		Later                                          []int64
+		Unknown                                        string
+		Tiers                                          []struct{ Contents, Tier string }
+	}
+	f := decodeAnswer[struct {
+		Days    []int
+		Archive outlook
+		Groups  []outlook
+	}](r, "/api/v1/forecast?days=60")
+	if !slices.Equal(f.Days, []int{30, 60, 365, 3650}) || len(f.Groups) != 2 {
+		t.Fatalf("the forecast is %+v", f)
+	}
+	const span = (samples - 1) * 2.0
+	x, y := f.Groups[0], f.Groups[1]
+	perDay := float64(len(blob)) / span * 86400
+	if x.Group != "lab/x" || x.MeasuredSeconds != span || math.Abs(x.SamplesPerSecond-0.5) > 0.001 || math.Abs(x.BytesPerDay-perDay) > 1 {
+		t.Errorf("lab/x: %+v, want %g bytes per day from %g s", x, perDay, span)
+	}
+	// A bucket of a day expires at once, so half a day more is kept on average.
+	if full := 30.5 * perDay; math.Abs(float64(x.Later[1])-full) > 10 || x.Later[3] != x.Later[1] || len(x.Tiers) != 1 || x.Tiers[0].Tier != "30d" {
+		t.Errorf("lab/x: %+v, want %g bytes", x, full)
+	}
+	if y.MeasuredPVs != 1 || y.BytesPerDay != 0 || !strings.Contains(y.Unknown, "no samples in blocks yet") {
+		t.Errorf("lab/y: %+v", y)
+	}
+	if a := f.Archive; a.PVs != 2 || a.BytesPerDay != x.BytesPerDay || a.Later[1] < x.Later[1] {
+		t.Errorf("the archive: %+v", a)
 	}
 }
