@@ -229,11 +229,12 @@ func (p *prober) rollups(ctx context.Context, l store.Level) error {
 			continue // varve store check reports it
 		}
 		through = max(through, t.Through)
+		begin := max(t.Start(), t.Since, since)
 		of := &part
-		if t.Through == t.End() && t.Since <= t.Start() {
+		if begin == t.Start() && t.Through == t.End() {
 			of = &whole
 		}
-		of.bytes, of.time = of.bytes+float64(len(row.Blob)), of.time+float64(t.Through-max(t.Start(), t.Since))
+		of.bytes, of.time = of.bytes+float64(len(row.Blob)), of.time+float64(t.Through-begin)
 		if whole.bytes > most {
 			break
 		}
@@ -265,6 +266,9 @@ func (p *prober) oldestTile(ctx context.Context, l store.Level) (int64, error) {
 		var t rollup.Tile
 		if err := rollup.Decode(&t, &row); err != nil {
 			continue
+		}
+		if len(t.Bins) > 0 { // a new PV had no samples before
+			return max(t.Start(), t.Bins[0].Start), nil
 		}
 		return max(t.Start(), min(t.Since, t.Through)), nil
 	}
