@@ -122,7 +122,8 @@ func (f *apiForecast) print(out io.Writer) error {
 	archive := f.Archive
 	archive.Group = "the archive"
 	for _, g := range append(slices.Clone(f.Groups), archive) {
-		fmt.Fprintf(w, "%s\t%d\t%.3g\t%.3g\t%s\t%s\t%s%s\n", printable(g.Group), g.PVs, g.SamplesPerSecond, g.BytesPerSample,
+		fmt.Fprintf(w, "%s\t%d\t%.3g\t%.3g\t%s\t%s\t%s%s\n", printable(g.Group), g.PVs,
+			g.SamplesPerSecond, g.BytesPerSample,
 			bytesOf(int64(g.BytesPerDay)), sizeNow(g.Bytes, g.Estimated), sizes(g.Later, len(f.Days)), g.measured())
 	}
 	if err := w.Flush(); err != nil {

@@ -145,7 +145,8 @@ func printReport(out io.Writer, r *validate.Report) error {
 	}
 	for i := range r.Objects {
 		if o := &r.Objects[i]; o.Result == validate.Skipped {
-			fmt.Fprintf(&b, "%s: skipped: %s %s of %s is not Varve's\n", placeOf(o.File, o.Line, o.Column), printable(o.Kind), printable(o.Object), printable(o.APIVersion))
+			what := strings.TrimSuffix("skipped "+printable(o.Object), " ")
+			fmt.Fprintf(&b, "%s: %s: %s\n", placeOf(o.File, o.Line, o.Column), what, printable(o.Foreign()))
 		}
 	}
 	for _, note := range r.Notes {

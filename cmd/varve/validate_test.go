@@ -29,7 +29,7 @@ func TestValidate(t *testing.T) {
 	bad := filepath.Join(sub, "bad.yaml")
 
 	out, _, err := varve(t, "validate", "-f", dir)
-	if err != nil || !strings.Contains(out, "deployment.yaml:1:1: skipped: Deployment web of apps/v1 is not Varve's\n") || !strings.Contains(out, "2 objects: 1 valid, 0 invalid, 1 skipped; 0 errors, 0 warnings\n") {
+	if err != nil || !strings.Contains(out, "deployment.yaml:1:1: skipped web: kind Deployment of apps/v1 is not Varve's\n") || !strings.Contains(out, "2 objects: 1 valid, 0 invalid, 1 skipped; 0 errors, 0 warnings\n") {
 		t.Errorf("a good directory: %v\n%s", err, out)
 	}
 	out, _, err = varve(t, "validate", "-R", "-f", dir)

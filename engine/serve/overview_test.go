@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"math"
 	"net/http/httptest"
@@ -230,12 +231,20 @@ func TestForecastOfGroups(t *testing.T) {
 	}
 	r.channels = channels{status("A", "lab/x", 0.5), status("NEW", "lab/y", 3)}
 	bucket := store.Keep30d.Longest().Of(run.Times[0]).In(store.Keep30d)
-	r.check(r.store.AddChannel(t.Context(), store.Channel{PV: "A", Shards: []int{0}, Types: []sample.Type{run.Type}, Starts: []store.Bucket{bucket}}))
 	blob := block.Append(nil, run)
-	r.check(r.store.PutBlocks(t.Context(), store.Block{
-		BlockKey: store.BlockKey{PV: "A", Bucket: bucket, Start: run.Times[0], Writer: store.WriterID{1}, N: 1},
-		End:      run.Times[samples-1], Count: samples, Type: run.Type, Blob: blob,
-	}))
+	fill := func(pv string) {
+		r.check(r.store.AddChannel(t.Context(), store.Channel{PV: pv, Shards: []int{0}, Types: []sample.Type{run.Type}, Starts: []store.Bucket{bucket}}))
+		r.check(r.store.PutBlocks(t.Context(), store.Block{
+			BlockKey: store.BlockKey{PV: pv, Bucket: bucket, Start: run.Times[0], Writer: store.WriterID{1}, N: 1},
+			End:      run.Times[samples-1], Count: samples, Type: run.Type, Blob: blob,
+		}))
+	}
+	fill("A")
+	for i := range 30 { // more than are measured
+		pv := fmt.Sprintf("B%02d", i)
+		fill(pv)
+		r.channels = append(r.channels, status(pv, "lab/z", 0.5))
+	}
 	type outlook struct {
 		Group                                          string
 		PVs, MeasuredPVs                               int
@@ -250,11 +259,11 @@ func TestForecastOfGroups(t *testing.T) {
 		Archive outlook
 		Groups  []outlook
 	}](r, "/api/v1/forecast?days=60")
-	if !slices.Equal(f.Days, []int{30, 60, 365, 3650}) || len(f.Groups) != 2 {
+	if !slices.Equal(f.Days, []int{30, 60, 365, 3650}) || len(f.Groups) != 3 {
 		t.Fatalf("the forecast is %+v", f)
 	}
 	const span = (samples - 1) * 2.0
-	x, y := f.Groups[0], f.Groups[1]
+	x, y, z := f.Groups[0], f.Groups[1], f.Groups[2]
 	perDay := float64(len(blob)) / span * 86400
 	if x.Group != "lab/x" || x.MeasuredSeconds != span || math.Abs(x.SamplesPerSecond-0.5) > 0.001 || math.Abs(x.BytesPerDay-perDay) > 1 {
 		t.Errorf("lab/x: %+v, want %g bytes per day from %g s", x, perDay, span)
@@ -266,7 +275,10 @@ func TestForecastOfGroups(t *testing.T) {
 	if y.MeasuredPVs != 1 || y.BytesPerDay != 0 || !strings.Contains(y.Unknown, "no samples in blocks yet") {
 		t.Errorf("lab/y: %+v", y)
 	}
-	if a := f.Archive; a.PVs != 2 || a.BytesPerDay != x.BytesPerDay || a.Later[1] < x.Later[1] {
+	if z.PVs != 30 || z.MeasuredPVs != 24 || math.Abs(z.BytesPerDay-30*perDay) > 30 || math.Abs(z.SamplesPerSecond-15) > 0.01 {
+		t.Errorf("lab/z: %+v, want %g bytes per day", z, 30*perDay)
+	}
+	if a := f.Archive; a.PVs != 32 || math.Abs(a.BytesPerDay-31*perDay) > 31 || a.Later[1] < x.Later[1]+z.Later[1]-10 {
 		t.Errorf("the archive: %+v", a)
 	}
 }

@@ -24,11 +24,14 @@ func (o *Object) isOurs() bool {
 	return o.APIVersion == v1alpha1.GroupVersion.String() && checkers[o.Kind] != nil
 }
 
-// Resembles returns why the kind of an object that is not known may be a mistake, or "". wrong means that it is one.
+// Resembles returns why the kind of an object that is not known may be a mistake, or "". wrong means that it is one. A
+// document without apiVersion and kind may be anything, such as the values of a Helm chart.
 func (o *Object) Resembles() (why string, wrong bool) {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	ours := checkers[o.Kind] != nil
 	switch {
+	case o.APIVersion == "" && o.Kind == "":
+		return "", false
 	case o.APIVersion == "" || o.Kind == "":
 		return fmt.Sprintf("apiVersion is %s and kind is %s: an object needs both", quote(o.content["apiVersion"]), quote(o.content["kind"])), true
 	case group == v1alpha1.GroupVersion.Group && !ours:

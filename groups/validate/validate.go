@@ -211,13 +211,23 @@ func (c *checker) skip(obj *manifest.Object) string {
 		c.add(obj, ByFile, errors.New(why))
 		return Invalid
 	case c.options.Strict:
-		c.add(obj, ByFile, fmt.Errorf("kind %s of %s is not Varve's: it cannot be checked", obj.Kind, obj.APIVersion))
+		c.add(obj, ByFile, fmt.Errorf("%s: it cannot be checked", foreign(obj.Kind, obj.APIVersion)))
 		return Invalid
 	case why != "":
 		c.addFinding(obj, "", Finding{Severity: SeverityWarning, By: ByFile, Message: why})
 	}
 	return Skipped
 }
+
+func foreign(kind, apiVersion string) string {
+	if kind == "" {
+		return "the document has no apiVersion and no kind"
+	}
+	return fmt.Sprintf("kind %s of %s is not Varve's", kind, apiVersion)
+}
+
+// Foreign says why an object was skipped.
+func (o *Object) Foreign() string { return foreign(o.Kind, o.APIVersion) }
 
 // add adds an error. Its place is that of a manifest.Error, or that of the object.
 func (c *checker) add(obj *manifest.Object, by string, err error) {

@@ -94,12 +94,18 @@ func TestOtherKinds(t *testing.T) {
 		"a.yaml:1:1: error by file: Deployment d:  kind Deployment of apps/v1 is not Varve's: it cannot be checked",
 		"a.yaml:5:1: error by file: Archiver x:  kind Archiver of example.org/v1 is not Varve's",
 	})
-	_, got = check(Options{}, "apiVersion: varve.dev/v1\nkind: ArchiveGroup\n---\napiVersion: varve.dev/v1alpha1\nkind: ArchivGroup\n---\nreplicas: 3\n")
+	_, got = check(Options{}, "apiVersion: varve.dev/v1\nkind: ArchiveGroup\n---\napiVersion: varve.dev/v1alpha1\nkind: ArchivGroup\n---\nkind: ArchiveGroup\n")
 	matches(t, got, []string{
 		"a.yaml:1:1: error by file: ArchiveGroup :  apiVersion varve.dev/v1 does not exist: write varve.dev/v1alpha1",
 		"a.yaml:4:1: error by file: ArchivGroup :  varve.dev has no kind ArchivGroup; its kinds are ArchiveGroup, ",
-		"a.yaml:7:1: error by file:  :  apiVersion is missing and kind is missing: an object needs both",
+		`a.yaml:7:1: error by file: ArchiveGroup :  apiVersion is missing and kind is "ArchiveGroup": an object needs both`,
 	})
+	r, got = check(Options{}, "replicas: 3\n")
+	if matches(t, got, nil); r.CountObjects(Skipped) != 1 {
+		t.Errorf("values of a chart are not skipped: %+v", r.Objects)
+	}
+	_, got = check(Options{Strict: true}, "replicas: 3\n")
+	matches(t, got, []string{"a.yaml:1:1: error by file:  :  the document has no apiVersion and no kind: it cannot be checked"})
 }
 
 // TestFindingsOfTheOperator checks what only shows when the objects of an archive are seen together.
