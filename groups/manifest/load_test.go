@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -188,8 +189,8 @@ func TestAListOfKubectlIsRead(t *testing.T) {
 	if diff := cmp.Diff(want, messages(r, dir)); diff != "" {
 		t.Error(diff)
 	}
-	if at := r.Errors[0].(*Error); at.Column != 17 {
-		t.Errorf("the column is %d", at.Column)
+	if at, ok := errors.AsType[*Error](r.Errors[0]); !ok || at.Column != 17 {
+		t.Errorf("the place is %+v", at)
 	}
 }
 

@@ -1,7 +1,6 @@
 package charts_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -115,7 +114,7 @@ func allRules(t *testing.T) map[string][]string {
 		walk = func(s *apiextensionsv1.JSONSchemaProps) {
 			for _, rule := range s.XValidations {
 				if rule.Message == "" {
-					t.Error(fmt.Sprintf("a rule of %s has no message: %s", crd.Spec.Names.Kind, rule.Rule))
+					t.Errorf("a rule of %s has no message: %s", crd.Spec.Names.Kind, rule.Rule)
 				}
 				if !seen[rule.Message] && !strings.Contains(rule.Rule, "oldSelf") {
 					seen[rule.Message] = true
