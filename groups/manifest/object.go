@@ -10,9 +10,7 @@ import (
 
 // Object is an object in a file, of any kind. It may be invalid in any way.
 type Object struct {
-	File string
-	// Line and Column are the place of the object, from 1.
-	Line, Column                      int
+	File                              string
 	APIVersion, Kind, Namespace, Name string
 
 	content map[string]any
@@ -67,7 +65,6 @@ func isListKind(obj map[string]any) bool {
 
 func newObject(file string, doc *document, path string, content map[string]any) *Object {
 	o := &Object{File: file, content: content, doc: doc, path: path}
-	o.Line, o.Column = o.Place("")
 	o.APIVersion, _ = content["apiVersion"].(string)
 	o.Kind, _ = content["kind"].(string)
 	if meta, ok := content["metadata"].(map[string]any); ok {
@@ -78,7 +75,7 @@ func newObject(file string, doc *document, path string, content map[string]any) 
 }
 
 // Place returns the line and the column of a field of the object, such as spec.channels[3].sampling, or those of the
-// innermost parent that exists.
+// innermost parent that exists. An empty field means the object. The first call parses the document again.
 func (o *Object) Place(field string) (line, column int) {
 	if o.path == "" || field == "" {
 		return o.doc.place(o.path + field)

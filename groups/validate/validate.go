@@ -158,8 +158,9 @@ type of[T any] struct {
 // check checks an object by itself.
 func (c *checker) check(obj *manifest.Object) {
 	result := c.judge(obj)
+	line, column := obj.Place("")
 	c.report.Objects = append(c.report.Objects, Object{
-		File: obj.File, Line: obj.Line, Column: obj.Column, APIVersion: obj.APIVersion, Kind: obj.Kind, Object: nameOf(obj), Result: result,
+		File: obj.File, Line: line, Column: column, APIVersion: obj.APIVersion, Kind: obj.Kind, Object: nameOf(obj), Result: result,
 	})
 }
 
@@ -176,7 +177,8 @@ func (c *checker) judge(obj *manifest.Object) string {
 	}
 	found, errs := obj.Check()
 	if first := c.seen[key(obj)]; first != nil && obj.Name != "" {
-		c.add(obj, ByFile, fmt.Errorf("the same object is also in %s:%d: only one of the two would stay", first.File, first.Line))
+		line, _ := first.Place("")
+		c.add(obj, ByFile, fmt.Errorf("the same object is also in %s:%d: only one of the two would stay", first.File, line))
 		return Invalid
 	}
 	c.seen[key(obj)] = obj
