@@ -82,6 +82,10 @@ type apiForecast struct {
 	Archive apiOutlook
 	Groups  []apiOutlook
 	Unknown map[string]string
+
+	Limit         string
+	LimitBytes    int64
+	ReachedInDays *int
 }
 
 func (o *forecastOptions) run(cmd *cobra.Command) error {
@@ -142,12 +146,19 @@ func (f *apiForecast) print(out io.Writer) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	return f.printUnknown(out)
+	return f.printNotes(out)
 }
 
-// printUnknown prints what is missing.
-func (f *apiForecast) printUnknown(out io.Writer) error {
+// printNotes prints when the archive reaches its limit, and what is missing.
+func (f *apiForecast) printNotes(out io.Writer) error {
 	var b strings.Builder
+	switch {
+	case f.LimitBytes == 0:
+	case f.ReachedInDays == nil:
+		fmt.Fprintf(&b, "The archive does not reach the limit (%s: %s) within 10 years.\n", printable(f.Limit), bytesOf(f.LimitBytes))
+	default:
+		fmt.Fprintf(&b, "The archive reaches the limit (%s: %s) in %d days.\n", printable(f.Limit), bytesOf(f.LimitBytes), *f.ReachedInDays)
+	}
 	for _, member := range slices.Sorted(maps.Keys(f.Unknown)) {
 		fmt.Fprintf(&b, "note: %s: %s\n", printable(member), printable(f.Unknown[member]))
 	}

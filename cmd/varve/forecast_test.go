@@ -57,6 +57,7 @@ func TestForecast(t *testing.T) {
 		`lab/x +1 +1 +[6-9][.0-9]* +\d+ KiB +~[.\d]+ KiB +\d+(\.\d)? MiB +\d+ MiB +\d+ MiB +\d(\.\d)? GiB +1 PVs, 4 h\n`,
 		`the archive +2 +1 +.* 2 PVs, 4 h\n`,
 		`lab/new .* 1 PVs, no samples\n`,
+		`\nThe archive (reaches|does not reach) the limit \(the free space of the disk: [\d.]+ [MGTP]iB\) (in \d+ days|within 10 years)\.\n`,
 		`samples +forever +\d+ KiB `,
 		`note: lab/new: the measured PVs have no samples in blocks yet; blocks are written every 15 minutes\n`,
 	} {

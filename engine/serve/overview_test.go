@@ -219,7 +219,10 @@ func TestForecast(t *testing.T) {
 // TestForecastOfGroups checks that the forecast of a group follows from the blocks of its PVs, and those of other PVs from
 // their rates.
 func TestForecastOfGroups(t *testing.T) {
-	r := newRig(t)
+	limit := int64(0)
+	r := newOverviewRig(t, overview.Sources{Engines: func(context.Context) overview.Fleet {
+		return overview.Fleet{Engines: []overview.Engine{{Engine: "e", Figures: &overview.Figures{DiskGuard: &overview.DiskGuard{Limit: limit}}}}}
+	}})
 	const samples = 4000
 	run := &sample.Run{Type: sample.Float64}
 	for i := range int64(samples) {
@@ -254,23 +257,30 @@ func TestForecastOfGroups(t *testing.T) {
 		Unknown                                        string
 		Tiers                                          []struct{ Contents, Tier string }
 	}
+	const span = (samples - 1) * 2.0
+	perDay := float64(len(blob)) / span * 86400
+	limit = int64(31 * perDay * 20)
 	f := decodeAnswer[struct {
-		Days    []int
-		Archive outlook
-		Groups  []outlook
+		Days          []int
+		Archive       outlook
+		Groups        []outlook
+		Limit         string
+		LimitBytes    int64
+		ReachedInDays int
 	}](r, "/api/v1/forecast?days=60")
 	if !slices.Equal(f.Days, []int{30, 60, 365, 3650}) || len(f.Groups) != 3 {
 		t.Fatalf("the forecast is %+v", f)
 	}
-	const span = (samples - 1) * 2.0
 	x, y, z := f.Groups[0], f.Groups[1], f.Groups[2]
-	perDay := float64(len(blob)) / span * 86400
 	if x.Group != "lab/x" || x.MeasuredSeconds != span || math.Abs(x.SamplesPerSecond-0.5) > 0.001 || math.Abs(x.BytesPerDay-perDay) > 1 {
 		t.Errorf("lab/x: %+v, want %g bytes per day from %g s", x, perDay, span)
 	}
 	// A bucket of a day expires at once, so half a day more is kept on average.
 	if full := 30.5 * perDay; math.Abs(float64(x.Later[1])-full) > 10 || x.Later[3] != x.Later[1] || len(x.Tiers) != 1 || x.Tiers[0].Tier != "30d" {
 		t.Errorf("lab/x: %+v, want %g bytes", x, full)
+	}
+	if f.Limit != "the disk limit of the archive" || f.LimitBytes != limit || f.ReachedInDays < 19 || f.ReachedInDays > 20 {
+		t.Errorf("the limit is %q, %d bytes, in %d days", f.Limit, f.LimitBytes, f.ReachedInDays)
 	}
 	if y.MeasuredPVs != 1 || y.BytesPerDay != 0 || !strings.Contains(y.Unknown, "no samples in blocks yet") {
 		t.Errorf("lab/y: %+v", y)

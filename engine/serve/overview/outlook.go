@@ -22,6 +22,11 @@ type outlooks struct {
 	Days    []int     `json:"days"`
 	Archive outlook   `json:"archive"`
 	Groups  []outlook `json:"groups"`
+	// LimitBytes is the size that the archive must not exceed, and Limit says what the limit is. They are absent if there
+	// is none. ReachedInDays is absent if the limit is not reached within ten years.
+	Limit         string `json:"limit,omitempty"`
+	LimitBytes    int64  `json:"limitBytes,omitempty"`
+	ReachedInDays *int   `json:"reachedInDays,omitempty"`
 	// Unknown says why members are absent or incomplete, by their names.
 	Unknown map[string]string `json:"unknown"`
 }
@@ -116,7 +121,33 @@ func (h *Handler) forecast(w http.ResponseWriter, r *http.Request, q *openapi.Qu
 		slices.Sort(days)
 		days = slices.Compact(days)
 	}
-	answer(w, http.StatusOK, newOutlooks(&g, &st, days))
+	var fleet Fleet
+	if h.sources.Engines != nil {
+		if fleet, err = h.fleetOf(ctx); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	}
+	out, streams := newOutlooks(&g, &st, days)
+	if st.missing == "" {
+		limit, is := limitOf(&fleet, &st, newStorage(&st.desc))
+		out.setLimit(streams, limit, is)
+	}
+	answer(w, http.StatusOK, out)
+}
+
+// setLimit predicts when the archive reaches its limit. The disk guard then deletes samples.
+func (o *outlooks) setLimit(streams []growth.Stream, limit int64, is string) {
+	if limit <= 0 {
+		return
+	}
+	o.Limit, o.LimitBytes = is, limit
+	for n := range horizon + 1 {
+		if growth.At(streams, time.Duration(n)*24*time.Hour) >= float64(limit) {
+			o.ReachedInDays = &n
+			return
+		}
+	}
 }
 
 // measureGrowth chooses PVs of each group, and measures them in turns, so that each group has some when the time is up.
@@ -204,7 +235,8 @@ func (g *groupGrowth) factor() float64 {
 	return float64(g.pvs) / float64(g.measured)
 }
 
-func newOutlooks(g *growths, st *stored, days []int) *outlooks {
+// newOutlooks predicts the sizes of all groups and of the archive. It also returns the streams of the archive.
+func newOutlooks(g *growths, st *stored, days []int) (*outlooks, []growth.Stream) {
 	out := &outlooks{At: clock(g.at.UnixNano()), Days: days, Groups: []outlook{}, Unknown: map[string]string{}}
 	if g.missing != "" {
 		out.Unknown["groups"] = g.missing
@@ -233,7 +265,7 @@ func newOutlooks(g *growths, st *stored, days []int) *outlooks {
 	}
 	out.Archive = newOutlook(&whole, 1, all, days)
 	out.Archive.Estimated = estimated
-	return out
+	return out, all
 }
 
 // newOutlook predicts the size of streams, which are those of all PVs of a group. factor scales its rate.

@@ -105,6 +105,8 @@ func archiveSchemas() map[string]openapi.Schema {
 		}),
 		"Forecast": openapi.Object(members{
 			"at": timestamp, "days": openapi.List(openapi.Whole("Days from now.")), "archive": openapi.Ref("Outlook"), "groups": openapi.List(openapi.Ref("Outlook")), "unknown": unknown,
+			"limit?": openapi.String("What the limit is."), "limitBytes?": openapi.Whole("The size that the archive must not exceed."),
+			"reachedInDays?": openapi.Whole("When the archive reaches the limit; absent if not within ten years."),
 		}),
 		"Outlook": openapi.Object(members{
 			"group?": text, "pvs": count, "measuredPVs": openapi.Whole("PVs whose blocks were read; the others count as if they were like these."),
