@@ -216,6 +216,21 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// TestForecastOfAnEmptyArchive checks that nothing is predicted if nothing is known.
+func TestForecastOfAnEmptyArchive(t *testing.T) {
+	r := newRig(t)
+	r.channels = channels{{PV: "NEW", Group: "lab/y", State: capture.Connected, Rate: 3}}
+	_, text := r.get("/api/v1/forecast")
+	for _, no := range []string{"reachedInDays", `"limit"`} {
+		if strings.Contains(text, no) {
+			t.Errorf("the forecast has %s: %s", no, text)
+		}
+	}
+	if !strings.Contains(text, `"later":[]`) || strings.Contains(text, `"later":[0`) || !strings.Contains(text, "no measured PV has samples") {
+		t.Errorf("the forecast is %s", text)
+	}
+}
+
 // TestForecastOfGroups checks that the forecast of a group follows from the blocks of its PVs, and those of other PVs from
 // their rates.
 func TestForecastOfGroups(t *testing.T) {
@@ -282,7 +297,7 @@ func TestForecastOfGroups(t *testing.T) {
 	if f.Limit != "the disk limit of the archive" || f.LimitBytes != limit || f.ReachedInDays < 19 || f.ReachedInDays > 20 {
 		t.Errorf("the limit is %q, %d bytes, in %d days", f.Limit, f.LimitBytes, f.ReachedInDays)
 	}
-	if y.MeasuredPVs != 1 || y.BytesPerDay != 0 || !strings.Contains(y.Unknown, "no samples in blocks yet") {
+	if y.MeasuredPVs != 1 || y.BytesPerDay != 0 || len(y.Later) != 0 || !strings.Contains(y.Unknown, "no measured PV has samples") {
 		t.Errorf("lab/y: %+v", y)
 	}
 	if z.PVs != 30 || z.MeasuredPVs != 24 || math.Abs(z.BytesPerDay-30*perDay) > 30 || math.Abs(z.SamplesPerSecond-15) > 0.01 {

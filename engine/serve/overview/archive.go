@@ -14,6 +14,7 @@ const (
 	fleetTime   = 10 * time.Second
 	storedFor   = 15 * time.Second
 	measuredFor = 10 * time.Minute
+	growthsFor  = time.Minute
 	cutoffTime  = time.Second
 )
 

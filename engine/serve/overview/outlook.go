@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -43,7 +44,8 @@ type outlook struct {
 	BytesPerSample   float64 `json:"bytesPerSample"`
 	BytesPerDay      float64 `json:"bytesPerDay"`
 	Bytes            int64   `json:"bytes"`
-	Later            []int64 `json:"later"`
+	// Later has no elements if no PV could be measured.
+	Later []int64 `json:"later"`
 	// Estimated means that bytes is computed from the rates, because the store does not know the size.
 	Estimated bool          `json:"estimated,omitempty"`
 	Tiers     []tierOutlook `json:"tiers"`
@@ -129,7 +131,7 @@ func (h *Handler) forecast(w http.ResponseWriter, r *http.Request, q *openapi.Qu
 		}
 	}
 	out, streams := newOutlooks(&g, &st, days)
-	if st.missing == "" {
+	if st.missing == "" && len(out.Archive.Later) > 0 {
 		limit, is := limitOf(&fleet, &st, newStorage(&st.desc))
 		out.setLimit(streams, limit, is)
 	}
@@ -251,8 +253,8 @@ func newOutlooks(g *growths, st *stored, days []int) (*outlooks, []growth.Stream
 		whole.pvs, whole.measured = whole.pvs+group.pvs, whole.measured+group.measured
 		whole.timed, whole.spans = whole.timed+group.timed, whole.spans+group.spans
 		whole.perSecond += group.perSecond * group.factor()
-		if whole.unknown == "" && group.unknown != "" {
-			whole.unknown = fmt.Sprintf("a part of the groups is missing: %s: %s", group.group, group.unknown)
+		if why := out.Groups[len(out.Groups)-1].Unknown; whole.unknown == "" && why != "" {
+			whole.unknown = fmt.Sprintf("the growth of a group is missing: %s: %s", group.group, why)
 		}
 	}
 	all = growth.Sum(all...)
@@ -272,15 +274,19 @@ func newOutlooks(g *growths, st *stored, days []int) (*outlooks, []growth.Stream
 func newOutlook(g *groupGrowth, factor float64, streams []growth.Stream, days []int) outlook {
 	o := outlook{
 		Group: g.group, PVs: g.pvs, MeasuredPVs: g.measured, SamplesPerSecond: g.perSecond * factor, Estimated: true,
-		Later: make([]int64, len(days)), Tiers: []tierOutlook{}, Unknown: g.unknown,
+		Later: []int64{}, Tiers: []tierOutlook{}, Unknown: g.unknown,
 	}
 	if g.timed > 0 {
+		o.Later = make([]int64, len(days))
 		o.MeasuredSeconds = (g.spans / time.Duration(g.timed)).Seconds()
+	} else {
+		days = nil // a size of 0 would be wrong
+		o.Unknown = cmp.Or(o.Unknown, "no measured PV has samples of at least 10 minutes in blocks; blocks are written every 15 minutes")
 	}
 	samples := 0.0
 	for i := range streams {
 		s := &streams[i]
-		t := tierOutlook{Contents: string(s.Contents), BytesPerDay: s.PerDay, Bytes: int64(s.Bytes)}
+		t := tierOutlook{Later: []int64{}, Contents: string(s.Contents), BytesPerDay: s.PerDay, Bytes: int64(s.Bytes)}
 		if s.Contents == store.SampleContents || s.Contents == store.RollupContents {
 			t.Tier = s.Tier.String()
 		}
@@ -298,9 +304,6 @@ func newOutlook(g *groupGrowth, factor float64, streams []growth.Stream, days []
 	}
 	if o.SamplesPerSecond > 0 {
 		o.BytesPerSample = samples / o.SamplesPerSecond / 86400
-	}
-	if o.Unknown == "" && g.timed == 0 && g.measured > 0 {
-		o.Unknown = "the measured PVs have no samples in blocks yet; blocks are written every 15 minutes"
 	}
 	return o
 }

@@ -112,7 +112,7 @@ func archiveSchemas() map[string]openapi.Schema {
 			"group?": text, "pvs": count, "measuredPVs": openapi.Whole("PVs whose blocks were read; the others count as if they were like these."),
 			"measuredSeconds":  openapi.Number("The time from which the rates were computed."),
 			"samplesPerSecond": number, "bytesPerSample": number, "bytesPerDay": openapi.Number("What is added; what expires is not subtracted."),
-			"bytes": openapi.Whole("The size now."), "later": openapi.List(openapi.Whole("The size after each of days.")),
+			"bytes": openapi.Whole("The size now."), "later": openapi.List(openapi.Whole("The size after each of days; none if no PV could be measured.")),
 			"estimated?": boolean, "unknown?": openapi.String("What is missing."),
 			"tiers": openapi.List(openapi.Object(members{
 				"contents": openapi.Enum("", "samples", "rollups", "journal", "other"), "tier?": text, "bytesPerDay": number, "bytes": count,
