@@ -213,6 +213,9 @@ func (h *Handler) measureChoice(ctx context.Context, g *groupGrowth, c *choice, 
 		g.unknown = err.Error()
 		return
 	}
+	if m.Span() == 0 && c.rate > 0 {
+		return // a new PV: it counts like the measured ones, not like one without samples
+	}
 	g.measured++
 	g.chosen += c.rate
 	if m.Span() > 0 {
