@@ -125,6 +125,7 @@ manifests: ## Generate the CRDs, the operator's RBAC rules, and the files that d
 	$(CONTROLLER_GEN) rbac:roleName=varve-operator paths=./controllers/... output:rbac:dir=config/rbac
 	hack/charts.sh
 	$(GO) run ./hack/apiref
+	$(GO) run ./hack/jsonschema
 
 # The bundle is committed, so that `go build` needs no Node.
 .PHONY: ui
@@ -171,12 +172,12 @@ LONG = TestLong_
 SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/archiverstatus \
   ./controllers/figures ./controllers/groupstatus ./controllers/placement ./controllers/placement/simulate \
   ./controllers/policy ./controllers/render ./engine/block ./engine/ca/proto ./engine/change ./engine/checksum \
-  ./engine/condition ./engine/destination ./engine/layout ./engine/migration/csvfile ./engine/moment \
+  ./engine/condition ./engine/destination ./engine/growth ./engine/layout ./engine/migration/csvfile ./engine/moment \
   ./engine/pbfile ./engine/policy ./engine/postprocess ./engine/pva/proto ./engine/pvname ./engine/rollup \
   ./engine/sample ./engine/serve/absence ./engine/serve/promapi ./engine/serve/request ./engine/serve/table ./engine/serve/why \
   ./engine/serve/value ./engine/upstream/compare ./groups/channellist ./groups/compile \
-  ./groups/migration ./groups/ownership ./groups/plan ./groups/requests ./groups/sources ./groups/summary ./hack/apiref \
-  ./hack/charts ./hack/image ./hack/pending ./ioc/sim ./test/charts ./test/handover ./test/soak
+  ./groups/migration ./groups/ownership ./groups/plan ./groups/requests ./groups/sources ./groups/summary ./groups/validate \
+  ./hack/apiref ./hack/charts ./hack/image ./hack/jsonschema ./hack/pending ./ioc/sim ./test/charts ./test/handover ./test/soak
 
 .PHONY: test
 test: deps ## Run the tests that every edit needs, with the race detector.

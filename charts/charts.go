@@ -16,3 +16,13 @@ var ArchiveGroupCRD []byte
 //
 //go:embed varve-operator/files/crds/varve.dev_archivepolicies.yaml
 var ArchivePolicyCRD []byte
+
+// ArchiverCRD is the CustomResourceDefinition of Archiver, as YAML.
+//
+//go:embed varve-operator/files/crds/varve.dev_archivers.yaml
+var ArchiverCRD []byte
+
+// ArchiveShardCRD is the CustomResourceDefinition of ArchiveShard, as YAML.
+//
+//go:embed varve-operator/files/crds/varve.dev_archiveshards.yaml
+var ArchiveShardCRD []byte

@@ -9,7 +9,7 @@ report() { echo "verify: $*" >&2; failed=1; }
 
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
-generated=(api config docs/reference charts engine/store/pending_methods.go)
+generated=(api config docs/reference docs/schemas charts engine/store/pending_methods.go)
 cp -R --parents "${generated[@]}" "$before"
 make --no-print-directory generate manifests
 for dir in "${generated[@]}"; do

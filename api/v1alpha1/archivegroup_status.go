@@ -77,7 +77,7 @@ type Rates struct {
 	// +optional
 	SamplesPerSecond float64 `json:"samplesPerSecond"`
 	// bytesPerDay is the number of bytes written to the journal per day. The archive grows by
-	// less, because blocks are smaller.
+	// less, because blocks are smaller: varve forecast says by how much.
 	// +optional
 	BytesPerDay int64 `json:"bytesPerDay"`
 }

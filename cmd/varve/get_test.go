@@ -21,6 +21,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/engine/serve/native"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
 )
@@ -105,6 +106,12 @@ func (nobody) Status(context.Context, string) (s capture.Status, captured bool, 
 // serveRuns serves an archive with a run of samples for each PV, and names it in VARVE_URL.
 func serveRuns(t *testing.T, runs map[string]*sample.Run) {
 	t.Helper()
+	serveCaptured(t, runs, nobody{})
+}
+
+// serveCaptured is serveRuns for a process that captures channels.
+func serveCaptured(t *testing.T, runs map[string]*sample.Run, channels native.Channels) {
+	t.Helper()
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +131,7 @@ func serveRuns(t *testing.T, runs map[string]*sample.Run) {
 	}
 	reg := prometheus.NewRegistry()
 	h, err := serve.New(&serve.Config{
-		Reader: &query.Reader{Store: st, Shards: 1}, Channels: nobody{}, Gatherer: reg, Metrics: serve.NewMetrics(reg),
+		Reader: &query.Reader{Store: st, Shards: 1}, Channels: channels, Gatherer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: func() error { return nil }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -53,7 +53,9 @@ func newRoot() *cobra.Command {
   varve status           show groups and channels
   varve why              say why a PV has no samples, or when the last one came
   varve schema           create the tables in Cassandra
+  varve validate         check manifests without a cluster
   varve plan             print what new groups would change
+  varve forecast         predict how large the archive becomes
   varve retention plan   predict the effect of a new retention
   varve store check      find damaged or inconsistent data
   varve store finalize   complete an upgrade; you cannot go back afterwards
@@ -70,7 +72,7 @@ In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(nil), newWhy(nil), newSchema(), newRetention(), newPlan(), newStore(), newBackup(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(nil), newWhy(nil), newSchema(), newRetention(), newPlan(), newValidate(), newForecast(), newStore(), newBackup(), newImport(), newCompare(), newEngine(), newRetrieval(), newOperator(), newLogin(), newToken(), newVersion())
 	return root
 }
 

@@ -45,8 +45,8 @@ var effects = map[string]map[string]openapitest.Pair{
 		"to":   {"pv=A&from=2025-12-31T23:59:50Z", "pv=A&from=2025-12-31T23:59:50Z&to=2025-12-31T23:59:51Z"},
 	},
 	"why":     {"at": {"", "at=2025-12-31T23:59:55Z"}},
-	"storage": {"pv": {"pv=A", "pv=B"}},
 	"names":   {"pv": {"", "pv=A*"}, "ignoreCase": {"pv=a*", "pv=a*&ignoreCase=true"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "near": {"", "near=b"}, "description": {"", "description=current"}},
+	"storage": {"pv": {"pv=A", "pv=B"}}, "forecast": {"days": {"", "days=730"}},
 	"channels": {
 		"pv": {"", "pv=A"}, "state": {"", "state=connected"}, "group": {"", "group=lab/y"}, "limit": {"", "limit=1"}, "after": {"", "after=A"}, "sort": {"", "sort=stored"},
 	},

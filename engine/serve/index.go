@@ -22,6 +22,7 @@ const page = `<!doctype html>
 <li><a href="../api/v1/status">/api/v1/status</a>: channels and samples by group
 <li><a href="../api/v1/archive">/api/v1/archive</a>: engines, shards, storage, and what is wrong
 <li><a href="../api/v1/groups">/api/v1/groups</a>, /api/v1/groups/NAMESPACE/NAME: settings and problems of groups
+<li><a href="../api/v1/forecast">/api/v1/forecast</a>?days=: how large the archive and its groups become
 <li>/api/v1/losses?from=&amp;to=&amp;group=: what was lost, by cause
 <li><a href="../api/v1/channels?limit=20">/api/v1/channels?pv=GLOB&amp;state=&amp;group=&amp;limit=&amp;after=&amp;sort=</a>
 <li><a href="../api/v1/pvs?limit=20">/api/v1/pvs?pv=GLOB&amp;state=&amp;group=&amp;cause=&amp;only=&amp;sort=&amp;order=&amp;offset=&amp;limit=</a>: the same as a table, with the number of PVs

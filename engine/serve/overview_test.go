@@ -3,8 +3,11 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"math"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -210,5 +213,97 @@ func TestForecast(t *testing.T) {
 	}
 	if f.Forecast.Limit != "the free space of the disk" {
 		t.Errorf("the limit is %q", f.Forecast.Limit)
+	}
+}
+
+// TestForecastOfAnEmptyArchive checks that nothing is predicted if nothing is known.
+func TestForecastOfAnEmptyArchive(t *testing.T) {
+	r := newRig(t)
+	r.channels = channels{{PV: "NEW", Group: "lab/y", State: capture.Connected, Rate: 3}}
+	_, text := r.get("/api/v1/forecast")
+	for _, no := range []string{"reachedInDays", `"limit"`} {
+		if strings.Contains(text, no) {
+			t.Errorf("the forecast has %s: %s", no, text)
+		}
+	}
+	if !strings.Contains(text, `"later":[]`) || strings.Contains(text, `"later":[0`) || !strings.Contains(text, "no measured PV has samples") {
+		t.Errorf("the forecast is %s", text)
+	}
+}
+
+// TestForecastOfGroups checks that the forecast of a group follows from the blocks of its PVs, and those of other PVs from
+// their rates.
+func TestForecastOfGroups(t *testing.T) {
+	limit := int64(0)
+	r := newOverviewRig(t, overview.Sources{Engines: func(context.Context) overview.Fleet {
+		return overview.Fleet{Engines: []overview.Engine{{Engine: "e", Figures: &overview.Figures{DiskGuard: &overview.DiskGuard{Limit: limit}}}}}
+	}})
+	const samples = 4000
+	run := &sample.Run{Type: sample.Float64}
+	for i := range int64(samples) {
+		run.Append(&sample.Sample{Time: newYear - (samples-i)*2*second, Word: uint64(i) * 0x9e3779b97f4a7c15 >> 12})
+	}
+	keep := store.Retention{Raw: store.Keep30d}
+	status := func(pv, group string, rate float64) capture.Status {
+		return capture.Status{PV: pv, Group: group, State: capture.Connected, Rate: rate, Received: 10, Stored: 10, Retention: keep}
+	}
+	r.channels = channels{status("A", "lab/x", 0.5), status("NEW", "lab/y", 3), status("NEWER", "lab/z", 0.5)}
+	bucket := store.Keep30d.Longest().Of(run.Times[0]).In(store.Keep30d)
+	blob := block.Append(nil, run)
+	fill := func(pv string) {
+		r.check(r.store.AddChannel(t.Context(), store.Channel{PV: pv, Shards: []int{0}, Types: []sample.Type{run.Type}, Starts: []store.Bucket{bucket}}))
+		r.check(r.store.PutBlocks(t.Context(), store.Block{
+			BlockKey: store.BlockKey{PV: pv, Bucket: bucket, Start: run.Times[0], Writer: store.WriterID{1}, N: 1},
+			End:      run.Times[samples-1], Count: samples, Type: run.Type, Blob: blob,
+		}))
+	}
+	fill("A")
+	for i := range 30 { // more than are measured
+		pv := fmt.Sprintf("B%02d", i)
+		fill(pv)
+		r.channels = append(r.channels, status(pv, "lab/z", 0.5))
+	}
+	type outlook struct {
+		Group                                          string
+		PVs, MeasuredPVs                               int
+		MeasuredSeconds, SamplesPerSecond, BytesPerDay float64
+		Bytes                                          int64
+		Later                                          []int64
+		Unknown                                        string
+		Tiers                                          []struct{ Contents, Tier string }
+	}
+	const span = (samples - 1) * 2.0
+	perDay := float64(len(blob)) / span * 86400
+	limit = int64(31 * perDay * 20)
+	f := decodeAnswer[struct {
+		Days          []int
+		Archive       outlook
+		Groups        []outlook
+		Limit         string
+		LimitBytes    int64
+		ReachedInDays int
+	}](r, "/api/v1/forecast?days=60")
+	if !slices.Equal(f.Days, []int{30, 60, 365, 3650}) || len(f.Groups) != 3 {
+		t.Fatalf("the forecast is %+v", f)
+	}
+	x, y, z := f.Groups[0], f.Groups[1], f.Groups[2]
+	if x.Group != "lab/x" || x.MeasuredSeconds != span || math.Abs(x.SamplesPerSecond-0.5) > 0.001 || math.Abs(x.BytesPerDay-perDay) > 1 {
+		t.Errorf("lab/x: %+v, want %g bytes per day from %g s", x, perDay, span)
+	}
+	// A bucket of a day expires at once, so half a day more is kept on average.
+	if full := 30.5 * perDay; math.Abs(float64(x.Later[1])-full) > 10 || x.Later[3] != x.Later[1] || len(x.Tiers) != 1 || x.Tiers[0].Tier != "30d" {
+		t.Errorf("lab/x: %+v, want %g bytes", x, full)
+	}
+	if f.Limit != "the disk limit of the archive" || f.LimitBytes != limit || f.ReachedInDays < 18 || f.ReachedInDays > 20 {
+		t.Errorf("the limit is %q, %d bytes, in %d days", f.Limit, f.LimitBytes, f.ReachedInDays)
+	}
+	if y.MeasuredPVs != 0 || y.BytesPerDay != 0 || len(y.Later) != 0 || !strings.Contains(y.Unknown, "no measured PV has samples") {
+		t.Errorf("lab/y: %+v", y)
+	}
+	if z.PVs != 31 || z.MeasuredPVs < 23 || math.Abs(z.BytesPerDay-31*perDay) > 31 || math.Abs(z.SamplesPerSecond-15.5) > 0.01 {
+		t.Errorf("lab/z: %+v, want %g bytes per day", z, 31*perDay)
+	}
+	if a := f.Archive; a.PVs != 33 || math.Abs(a.BytesPerDay-32*perDay) > 32 || a.Later[1] < x.Later[1]+z.Later[1]-10 {
+		t.Errorf("the archive: %+v", a)
 	}
 }

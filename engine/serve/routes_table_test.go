@@ -51,6 +51,7 @@ var nativeRoutes = []route{
 	{"GET /api/v1/changes", []string{"/api/v1/changes?pv=%s" + newYearsEve, "/api/v1/changes?pv=*" + newYearsEve, "/api/v1/changes?group=ns/secret" + newYearsEve}},
 	{"GET /api/v1/archive", []string{"/api/v1/archive"}},
 	{"GET /api/v1/losses", []string{"/api/v1/losses", "/api/v1/losses?group=ns/secret"}},
+	{"GET /api/v1/forecast", []string{"/api/v1/forecast", "/api/v1/forecast?days=730"}},
 	{"GET /api/v1/groups", []string{"/api/v1/groups"}},
 	{"GET /api/v1/groups/{group...}", []string{"/api/v1/groups/ns/secret"}},
 	{"POST /api/v1/groups/check", []string{"/api/v1/groups/check kind: ArchiveGroup"}},

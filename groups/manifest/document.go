@@ -2,17 +2,18 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
-
-	"varve.dev/varve/api/v1alpha1"
 )
 
 // document is one YAML document of a file.
@@ -21,16 +22,18 @@ type document struct {
 	// text starts with an empty line for each line of the file before the document, so that
 	// the line numbers of the YAML parser equal the line numbers of the file.
 	text []byte
+	// root is the text as nodes, after the first call of place.
+	root *yamlv3.Node
 }
 
 // split splits a file at lines that start with "---".
-func split(content []byte) []document {
-	var docs []document
+func split(content []byte) []*document {
+	var docs []*document
 	begin, line := 0, 1
 	add := func(end, first int) {
 		text := content[begin:end]
 		if len(bytes.TrimSpace(text)) > 0 {
-			docs = append(docs, document{line: first, text: append(bytes.Repeat([]byte("\n"), first-1), text...)})
+			docs = append(docs, &document{line: first, text: append(bytes.Repeat([]byte("\n"), first-1), text...)})
 		}
 	}
 	first := 1
@@ -57,30 +60,29 @@ func isSeparator(line []byte) bool {
 
 // parse returns the objects and the errors of a file.
 func parse(file string, content []byte) (found objects, errs []error) {
-	for _, doc := range split(content) {
-		obj, err := doc.decode()
-		if err != nil {
-			line := doc.line
-			if p, ok := errors.AsType[lineError](err); ok {
-				line = p.line
-			}
-			errs = append(errs, &Error{File: file, Line: line, Err: err})
-			continue
-		}
-		if obj == nil { // only comments
-			continue
-		}
-		invalid := found.add(obj)
-		name := nameOf(obj)
-		for _, err := range invalid {
-			errs = append(errs, &Error{File: file, Line: doc.lineOf(fieldOf(err)), Group: name, Err: err})
+	list, invalid := Objects(file, content)
+	for _, err := range invalid {
+		errs = append(errs, err)
+	}
+	for _, o := range list {
+		for _, err := range found.add(o.content) {
+			errs = append(errs, o.wrap(err))
 		}
 	}
+	slices.SortStableFunc(errs, func(a, b error) int { return cmp.Compare(lineOf(a), lineOf(b)) })
 	return found, errs
 }
 
+// lineOf returns the line of an error, or 0.
+func lineOf(err error) int {
+	if at, ok := errors.AsType[*Error](err); ok {
+		return at.Line
+	}
+	return 0
+}
+
 // decode returns the document's object, or nil if it has none.
-func (d document) decode() (map[string]any, error) {
+func (d *document) decode() (map[string]any, error) {
 	text, err := yaml.YAMLToJSONStrict(d.text)
 	if err != nil {
 		return nil, yamlError(err)
@@ -125,14 +127,4 @@ func yamlError(err error) error {
 		return errors.New(text)
 	}
 	return lineError{line: line, text: text[:at[0]] + text[at[1]:]}
-}
-
-// nameOf returns the name of a group. The group may be invalid in any way.
-func nameOf(obj map[string]any) string {
-	if obj["kind"] != v1alpha1.KindArchiveGroup {
-		return ""
-	}
-	meta, _ := obj["metadata"].(map[string]any)
-	name, _ := meta["name"].(string)
-	return name
 }

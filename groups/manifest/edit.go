@@ -321,3 +321,13 @@ func encode(n *yaml.Node, indent int, compact bool) ([]byte, error) {
 	}
 	return []byte(indented.String()), nil
 }
+
+// nameOf returns the name of a group. The group may be invalid in any way.
+func nameOf(obj map[string]any) string {
+	if obj["kind"] != v1alpha1.KindArchiveGroup {
+		return ""
+	}
+	meta, _ := obj["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	return name
+}

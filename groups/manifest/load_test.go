@@ -1,9 +1,11 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,6 +168,72 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestAListOfKubectlIsRead checks that the output of kubectl get -o yaml can be read, with the place of each error.
+func TestAListOfKubectlIsRead(t *testing.T) {
+	item := func(name, channel string) string {
+		return "- apiVersion: varve.dev/v1alpha1\n  kind: ArchiveGroup\n  metadata: {name: " + name + ", namespace: ring, uid: 8f0e1c0c, resourceVersion: '7'}\n" +
+			"  spec:\n    archiverRef: {name: main}\n    channels: [{name: '" + channel + "'}]\n  status: {observedGeneration: 1}\n"
+	}
+	dir := t.TempDir()
+	write(t, dir, "a.yaml", "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ''}\nitems:\n"+item("one", "A")+item("two", "B C")+"- three\n")
+	r := Load(dir)
+	if diff := cmp.Diff([]string{"ring/one A"}, summary(r)); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{
+		`a.yaml:17: ArchiveGroup "two": spec.channels[0].name: Invalid value: "B C": spec.channels[0].name in body should match '^\S+$'`,
+		`a.yaml:19: items[2] is no object`,
+	}
+	if diff := cmp.Diff(want, messages(r, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if at, ok := errors.AsType[*Error](r.Errors[0]); !ok || at.Column != 17 {
+		t.Errorf("the place is %+v", at)
+	}
+}
+
+// TestTransitionsAreKnown checks that the rules about changes are known, so that a check can say that it skips them.
+func TestTransitionsAreKnown(t *testing.T) {
+	if got := Transitions("Archiver"); len(got) < 8 || !slices.Contains(got, "shards cannot be changed") {
+		t.Errorf("rules of Archiver: %q", got)
+	}
+	if got := slices.Concat(Transitions("ArchiveGroup"), Transitions("Pod")); len(got) > 0 {
+		t.Errorf("rules of ArchiveGroup and Pod: %q", got)
+	}
+}
+
+// TestFiles checks which files of a directory are read.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, sub := range []string{"ring", ".git"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, sub), "b.yml", "")
+	}
+	write(t, dir, "a.yaml", "")
+	write(t, dir, "kustomization.yaml", "")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path      string
+		recursive bool
+		want      []string
+	}{
+		{dir, false, []string{dir + "/a.yaml"}}, {dir, true, []string{dir + "/a.yaml", dir + "/ring/b.yml"}},
+		{link, true, []string{link + "/a.yaml", link + "/ring/b.yml"}}, {dir + "/kustomization.yaml", false, []string{dir + "/kustomization.yaml"}},
+	} {
+		if got, err := Files(c.path, c.recursive); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s, recursive %t: %q %v", c.path, c.recursive, got, err)
+		}
+	}
+	if _, err := Files(t.TempDir(), true); err == nil {
+		t.Error("an empty directory has no error")
+	}
 }
 
 // TestWarnings checks that what is valid but probably not meant is reported.

@@ -59,10 +59,12 @@ func (r Result) Equal(o Result) bool {
 
 // Error is an error at a place in a file.
 type Error struct {
-	File  string
-	Line  int    // line number from 1; 0 if unknown
-	Group string // name of the ArchiveGroup; empty if unknown
-	Err   error
+	File string
+	Line int // line number from 1; 0 if unknown
+	// Column is the column from 1; 0 if unknown. The text of the error does not have it.
+	Column int
+	Group  string // name of the ArchiveGroup; empty if unknown
+	Err    error
 }
 
 // Error returns "file:line: ArchiveGroup "name": cause".

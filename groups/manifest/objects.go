@@ -28,7 +28,7 @@ func (o *objects) add(obj map[string]any) []error {
 	switch {
 	case obj["apiVersion"] == version && obj["kind"] == kind:
 		delete(obj, "status") // as a cluster does, when an object is created
-		group, errs := groupChecker().check(obj)
+		group, errs := checkerOf(v1alpha1.KindArchiveGroup).check(obj)
 		if len(errs) == 0 {
 			o.groups = append(o.groups, group)
 		}

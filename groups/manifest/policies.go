@@ -5,23 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/charts"
 )
-
-// policyChecker checks policies by their CRD, as an API server does.
-var policyChecker = sync.OnceValue(func() *checker {
-	c, err := newChecker(charts.ArchivePolicyCRD)
-	if err != nil {
-		panic("BUG: the embedded CRD is invalid: " + err.Error())
-	}
-	return c
-})
 
 // LoadPolicies returns the ArchivePolicies of a file, or all that is wrong with it. One error makes the whole file
 // invalid, because the other policies alone could show or refuse too much. A file without policies is an error, too:
@@ -37,11 +26,11 @@ func LoadPolicies(path string) ([]v1alpha1.ArchivePolicy, error) {
 	for _, doc := range split(content) {
 		p, invalid := doc.policy()
 		for _, err := range invalid {
-			line := doc.lineOf(fieldOf(err))
+			line, column := doc.place(fieldOf(err))
 			if at, ok := errors.AsType[lineError](err); ok {
-				line = at.line
+				line, column = at.line, 0
 			}
-			errs = append(errs, &Error{File: path, Line: line, Err: err})
+			errs = append(errs, &Error{File: path, Line: line, Column: column, Err: err})
 		}
 		if p == nil {
 			continue
@@ -62,7 +51,7 @@ func LoadPolicies(path string) ([]v1alpha1.ArchivePolicy, error) {
 }
 
 // policy returns the policy of a document, or what is wrong with it. A document of comments has neither.
-func (d document) policy() (*v1alpha1.ArchivePolicy, []error) {
+func (d *document) policy() (*v1alpha1.ArchivePolicy, []error) {
 	obj, err := d.decode()
 	if err != nil {
 		return nil, []error{err}
@@ -79,7 +68,7 @@ func (d document) policy() (*v1alpha1.ArchivePolicy, []error) {
 		meta["namespace"] = "default"
 	}
 	delete(obj, "status")
-	if errs := policyChecker().complete(obj); len(errs) > 0 {
+	if errs := checkerOf(v1alpha1.KindArchivePolicy).complete(obj); len(errs) > 0 {
 		return nil, errs
 	}
 	p := &v1alpha1.ArchivePolicy{}

@@ -1,61 +1,19 @@
 package manifest
 
 import (
-	"os"
-	"strings"
 	"testing"
 
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/groups/manifest/manifesttest"
 )
 
 // TestPoliciesAreValidated checks that an ArchivePolicy refuses mistakes, and says what would be right.
 func TestPoliciesAreValidated(t *testing.T) {
-	definition, err := os.ReadFile("../../charts/varve-operator/files/crds/varve.dev_archivepolicies.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := newChecker(definition)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const owners = "owners: {archiveGroups: [vacuum, 'vacuum-*'], groups: [vacuum]}"
-	for _, tc := range []struct{ spec, want string }{
-		{"prefixes: ['SR:VAC:', 'BR:VAC:'], " + owners, ""},
-		{"prefixes: ['*'], " + owners, ""},
-		{"prefixes: ['SR:VAC:'], " + owners + ", readers: {everybody: true}, enforcement: Warn", ""},
-		{"prefixes: ['SR:VAC:'], owners: {archiveGroups: [vacuum]}, readers: {groups: [control-room]}", ""},
-		{"prefixes: ['SR:VAC:'], owners: {users: ['system:serviceaccount:argocd:a']}", ""},
-		{"prefixes: ['SR:VAC:'], owners: {archiveGroups: [vacuum]}", "nobody could read these PVs: set readers, owners.groups or owners.users"},
-		{"prefixes: ['SR:VAC:'], readers: {everybody: true}", "spec.owners: Required value"},
-		{"prefixes: ['SR:VAC:'], " + owners + ", readers: {}", "readers require groups, users or everybody: true"},
-		{"prefixes: ['SR:VAC:'], " + owners + ", readers: {everybody: false}", "readers require groups, users or everybody: true"},
-		{owners, "spec.prefixes: Required value"},
-		{"prefixes: [], " + owners, "spec.prefixes"},
-		{"prefixes: [''], " + owners, "spec.prefixes[0]"},
-		{"prefixes: ['SR:', 'SR:'], " + owners, "spec.prefixes[1]: Duplicate value"},
-		{"prefixes: ['SR:VAC:*'], " + owners, "a prefix has no wildcards: write SR:VAC: for all PVs that begin so, and * alone for all PVs"},
-		{"prefixes: ['SR:?'], " + owners, "a prefix has no wildcards"},
-		{"prefixes: ['ca://SR:'], " + owners, "write the beginning of names of records"},
-		{"prefixes: ['SR:P.DESC'], " + owners, "write the beginning of names of records"},
-		{"prefixes: ['SR: P'], " + owners, "write the beginning of names of records"},
-		{"prefixes: ['" + strings.Repeat("S", 257) + "'], " + owners, "spec.prefixes[0]"},
-		{"prefixes: ['SR:'], owners: {archiveGroups: ['Vacuum'], groups: [a]}", "spec.owners.archiveGroups[0]"},
-		{"prefixes: ['SR:'], owners: {archiveGroups: ['va*m'], groups: [a]}", "spec.owners.archiveGroups[0]"},
-		{"prefixes: ['SR:'], owners: {archiveGroups: ['ns/vacuum'], groups: [a]}", "spec.owners.archiveGroups[0]"},
-		{"prefixes: ['SR:'], owners: {archiveGroups: ['*', a-b.c, 'a-*'], groups: [a]}", ""},
-		{"prefixes: ['SR:'], owners: {groups: ['']}", "spec.owners.groups[0]"},
-		{"prefixes: ['SR:'], owners: {groups: ['" + strings.Repeat("ä", 129) + "']}", "names have at most 256 bytes"},
-		{"prefixes: ['SR:'], " + owners + ", enforcement: Maybe", `Unsupported value: "Maybe"`},
-	} {
-		text := "apiVersion: varve.dev/v1alpha1\nkind: ArchivePolicy\nmetadata: {namespace: ops, name: vac}\nspec: {archiverRef: {name: main}, " + tc.spec + "}\n"
-		obj, err := split([]byte(text))[0].decode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defaulting.Default(obj, c.structural)
-		errs := c.validate(obj)
-		if (tc.want == "") != (len(errs) == 0) || (tc.want != "" && !mention(errs, tc.want)) {
-			t.Errorf("%s: %v\nwant: %s", tc.spec, errs, tc.want)
+	c := checkerOf(v1alpha1.KindArchivePolicy)
+	for _, tc := range manifesttest.Policies() {
+		errs := c.validate(object(t, c, tc.Manifest))
+		if (tc.Want == "") != (len(errs) == 0) || (tc.Want != "" && !mention(errs, tc.Want)) {
+			t.Errorf("%s: %v\nwant: %s", tc.Manifest, errs, tc.Want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -146,14 +145,7 @@ func readBounded(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the file: %w", err)
-	}
-	if len(content) > maxFileSize {
-		return nil, fmt.Errorf("the file is larger than %d MiB", maxFileSize>>20)
-	}
-	return content, nil
+	return ReadAll(f)
 }
 
 // keep stores the content of a file. If the file has errors, its previous objects that are

@@ -32,17 +32,30 @@ type checker struct {
 	structural *schema.Structural
 	openAPI    validation.SchemaValidator
 	rules      *cel.Validator
+	// transitions are the messages of the rules that compare an object with the one that it replaces.
+	transitions []string
 }
 
-// groupChecker is created once, because compiling the rules takes some time. The CRD is
-// embedded in the program.
-var groupChecker = sync.OnceValue(func() *checker {
-	c, err := newChecker(charts.ArchiveGroupCRD)
-	if err != nil {
-		panic("BUG: the embedded CRD is invalid: " + err.Error())
-	}
-	return c
-})
+// checkers have the checker of each kind. A checker is created when it is needed, because compiling the
+// rules takes some time. The CRDs are embedded in the program.
+var checkers = map[string]func() *checker{
+	v1alpha1.KindArchiver:      lazy(charts.ArchiverCRD),
+	v1alpha1.KindArchiveGroup:  lazy(charts.ArchiveGroupCRD),
+	v1alpha1.KindArchivePolicy: lazy(charts.ArchivePolicyCRD),
+	v1alpha1.KindArchiveShard:  lazy(charts.ArchiveShardCRD),
+}
+
+func lazy(crd []byte) func() *checker {
+	return sync.OnceValue(func() *checker {
+		c, err := newChecker(crd)
+		if err != nil {
+			panic("BUG: the embedded CRD is invalid: " + err.Error())
+		}
+		return c
+	})
+}
+
+func checkerOf(kind string) *checker { return checkers[kind]() }
 
 func newChecker(crdYAML []byte) (*checker, error) {
 	var external apiextensionsv1.CustomResourceDefinition
@@ -66,7 +79,9 @@ func newChecker(crdYAML []byte) (*checker, error) {
 		return nil, fmt.Errorf("compiling the schema: %w", err)
 	}
 	rules := cel.NewValidator(structural, true, celconfig.PerCallLimit)
-	return &checker{structural: structural, openAPI: openAPI, rules: rules}, nil
+	c := &checker{structural: structural, openAPI: openAPI, rules: rules}
+	c.transitions = transitions(v.OpenAPIV3Schema)
+	return c, nil
 }
 
 // check returns the object as an ArchiveGroup, or what is wrong with it. It

@@ -11,6 +11,14 @@ import (
 // maxPatterns limits the warnings about names of a group, or of a ConfigMap, that look like patterns.
 const maxPatterns = 5
 
+// NoChannels is the warning about a group without channels.
+const NoChannels = "has no channels, so nothing is archived for it; fill in spec.channels or spec.channelsFrom"
+
+// PatternWarning is the warning about a channel whose name looks like a pattern.
+func PatternWarning(name string) string {
+	return fmt.Sprintf("channel %q is not a pattern: a PV of exactly this name is searched for; list the PVs, or take them from ChannelFinder with spec.channelsFrom", name)
+}
+
 // warnings returns what is valid in a file but probably not meant.
 func (f *file) warnings(name string) (list []string) {
 	if len(f.errs) == 0 && len(f.fresh.groups)+len(f.fresh.configMaps) == 0 {
@@ -28,7 +36,7 @@ func (f *file) warnings(name string) (list []string) {
 func groupWarnings(name string, g *v1alpha1.ArchiveGroup) (list []string) {
 	prefix := fmt.Sprintf("%s: %s %q", name, v1alpha1.KindArchiveGroup, g.Name)
 	if len(g.Spec.Channels)+len(g.Spec.ChannelsFrom) == 0 {
-		return []string{prefix + " has no channels, so nothing is archived for it; fill in spec.channels or spec.channelsFrom"}
+		return []string{prefix + " " + NoChannels}
 	}
 	names := make([]string, len(g.Spec.Channels))
 	for i := range names {
@@ -46,8 +54,7 @@ func patternWarnings(prefix string, names []string) (list []string) {
 		if len(list) == maxPatterns {
 			return append(list, prefix+" has more names like this")
 		}
-		list = append(list, fmt.Sprintf("%s: channel %q is not a pattern: a PV of exactly this name is searched for; list the PVs, or take them from ChannelFinder with spec.channelsFrom",
-			prefix, name))
+		list = append(list, prefix+": "+PatternWarning(name))
 	}
 	return list
 }

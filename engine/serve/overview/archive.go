@@ -14,6 +14,7 @@ const (
 	fleetTime   = 10 * time.Second
 	storedFor   = 15 * time.Second
 	measuredFor = 10 * time.Minute
+	growthsFor  = time.Minute
 	cutoffTime  = time.Second
 )
 
@@ -106,11 +107,7 @@ func (h *Handler) addFleet(ctx context.Context, a *archive) (*Fleet, error) {
 		}
 		return &Fleet{}, nil
 	}
-	f, err := h.fleet.get(ctx, h.now, fleetTime, func(ctx context.Context) Fleet {
-		f := h.sources.Engines(ctx)
-		setLoads(f.Engines)
-		return f
-	})
+	f, err := h.fleetOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +119,15 @@ func (h *Handler) addFleet(ctx context.Context, a *archive) (*Fleet, error) {
 		a.unknown("shards", f.Missing)
 	}
 	return &f, nil
+}
+
+// fleetOf returns a recent state of the engines, which the process must know.
+func (h *Handler) fleetOf(ctx context.Context) (Fleet, error) {
+	return h.fleet.get(ctx, h.now, fleetTime, func(ctx context.Context) Fleet {
+		f := h.sources.Engines(ctx)
+		setLoads(f.Engines)
+		return f
+	})
 }
 
 // setLoads compares the rates of engines with their mean.

@@ -42,6 +42,15 @@ func calls() []call {
 		serve: (*Handler).losses,
 	}, {
 		Call: openapi.Call{
+			Path: "/api/v1/forecast", ID: "forecast", Summary: "How large the archive and its groups become, by tier",
+			Description: "Measures the latest blocks and rollups of some PVs of each group, and predicts what is kept in 30, 365 and 3650 days " +
+				"if all PVs continue so. Sizes are those of the compressed samples and rollups in all replicas. All clients get the same answer for a minute or longer.",
+			Parameters: []openapi.Parameter{{Name: "days", Kind: openapi.Integer, Min: 1, Max: maxDays, Description: "Also predict this number of days.", Example: "730"}},
+			Answers:    openapi.Answers(openapi.Ref("Forecast"), nil),
+		},
+		serve: (*Handler).forecast,
+	}, {
+		Call: openapi.Call{
 			Path: "/api/v1/groups", ID: "groups", Summary: "All groups: settings as applied, channels by state, problems",
 			Answers: openapi.Answers(openapi.Ref("Groups"), nil),
 		},

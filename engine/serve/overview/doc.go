@@ -5,6 +5,7 @@
 //	store ─────────────describe──┼── one pass for ──┼──▶ /api/v1/groups, /groups/{group}
 //	Sources: engines, shards, ───┘   all clients    └──▶ /api/v1/losses ◀── marks
 //	         moves, groups                               /api/v1/groups/check ◀── a manifest
+//	blocks and tiles of some PVs ──growth.Measure──────▶ /api/v1/forecast
 //
 // If a process does not know a figure, its answer leaves the figure out, and the member unknown says why.
 // It never says 0 instead. The programs that serve an archive supply Sources: a process that captures

@@ -53,6 +53,7 @@ type Handler struct {
 	fleet    *cache[Fleet]
 	stored   *cache[stored]
 	measured *cache[measured]
+	growths  *cache[growths]
 	checking *admission.Budget // manifests that are being checked
 }
 
@@ -68,6 +69,7 @@ func New(c Config) *Handler {
 	return &Handler{
 		reader: c.Reader, channels: c.Channels, sources: c.Sources, warnings: c.Warnings, seesAll: c.SeesAll, reads: c.Reads, now: c.Now, log: c.Log,
 		census: newCache[*census](freshFor), fleet: newCache[Fleet](freshFor), stored: newCache[stored](storedFor), measured: newCache[measured](measuredFor),
+		growths:  newCache[growths](growthsFor),
 		checking: admission.NewBudget(maxChecking, checkingShare),
 	}
 }

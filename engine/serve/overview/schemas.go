@@ -103,6 +103,22 @@ func archiveSchemas() map[string]openapi.Schema {
 		"Engine": openapi.Object(members{
 			"engine": text, "version?": text, "started?": timestamp, "missing?": openapi.String("Why nothing else is known."), "draining?": boolean, "figures?": figures,
 		}),
+		"Forecast": openapi.Object(members{
+			"at": timestamp, "days": openapi.List(openapi.Whole("Days from now.")), "archive": openapi.Ref("Outlook"), "groups": openapi.List(openapi.Ref("Outlook")), "unknown": unknown,
+			"limit?": openapi.String("What the limit is."), "limitBytes?": openapi.Whole("The size that the archive must not exceed."),
+			"reachedInDays?": openapi.Whole("When the archive reaches the limit; absent if not within ten years."),
+		}),
+		"Outlook": openapi.Object(members{
+			"group?": text, "pvs": count, "measuredPVs": openapi.Whole("PVs whose blocks were read; the others count as if they were like these."),
+			"measuredSeconds":  openapi.Number("The time from which the rates were computed."),
+			"samplesPerSecond": number, "bytesPerSample": number, "bytesPerDay": openapi.Number("What is added; what expires is not subtracted."),
+			"bytes": openapi.Whole("The size now."), "later": openapi.List(openapi.Whole("The size after each of days; none if no PV could be measured.")),
+			"estimated?": boolean, "unknown?": openapi.String("What is missing."),
+			"tiers": openapi.List(openapi.Object(members{
+				"contents": openapi.Enum("", "samples", "rollups", "journal", "other"), "tier?": text, "bytesPerDay": number, "bytes": count,
+				"later": openapi.List(openapi.Whole("The size after each of days.")),
+			})),
+		}),
 		"Losses": openapi.Object(members{
 			"from": timestamp, "to": timestamp, "pvs": openapi.Whole("PVs that were selected."), "read": openapi.Whole("PVs whose marks were read."), "complete": boolean, "incomplete?": text,
 			"causes": openapi.List(openapi.Object(members{
