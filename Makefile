@@ -176,7 +176,7 @@ SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/
   ./engine/sample ./engine/serve/absence ./engine/serve/promapi ./engine/serve/request ./engine/serve/table \
   ./engine/serve/value ./engine/upstream/compare ./groups/channellist ./groups/compile \
   ./groups/migration ./groups/ownership ./groups/plan ./groups/requests ./groups/sources ./groups/summary ./hack/apiref \
-  ./hack/charts ./hack/image ./hack/pending ./ioc/sim ./test/charts ./test/handover ./test/soak
+  ./hack/charts ./hack/image ./hack/pending ./ioc/sim ./test/alerts ./test/charts ./test/handover ./test/soak
 
 .PHONY: test
 test: deps ## Run the tests that every edit needs, with the race detector.
