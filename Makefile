@@ -149,6 +149,10 @@ verify: ## Check that generated files, formatting and go.mod are up to date.
 
 ##@ Tests
 
+.PHONY: alerts
+alerts: ## Test the alerts of the chart varve-operator with promtool, which is built first.
+	$$(hack/tools.sh promtool) test rules test/alerts/testdata/alerts.test.yaml
+
 .PHONY: deps
 deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes, Helm.
 	@$(MAKE) --no-print-directory --jobs=3 fetch-epics fetch-clients fetch-cassandra build-kubernetes build-helm

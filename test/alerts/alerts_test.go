@@ -172,3 +172,18 @@ func literals(t *testing.T) []map[string]bool {
 	}
 	return slices.Collect(maps.Values(packages))
 }
+
+// promtool runs the cases (make alerts). This test finds alerts without cases.
+func TestEachAlertHasCases(t *testing.T) {
+	text, err := os.ReadFile("testdata/alerts.test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range load(t) {
+		for _, c := range []string{" fires", " does not fire"} {
+			if !strings.Contains(string(text), "- name: "+name+c+"\n") {
+				t.Errorf("testdata/alerts.test.yaml has no case in which %s%s", name, c)
+			}
+		}
+	}
+}
