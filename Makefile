@@ -150,6 +150,10 @@ verify: ## Check that generated files, formatting and go.mod are up to date.
 
 ##@ Tests
 
+.PHONY: alerts
+alerts: ## Test the alerts of the chart varve-operator with promtool, which is built first.
+	$$(hack/tools.sh promtool) test rules test/alerts/testdata/alerts.test.yaml
+
 .PHONY: deps
 deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes, Helm.
 	@$(MAKE) --no-print-directory --jobs=3 fetch-epics fetch-clients fetch-cassandra build-kubernetes build-helm
@@ -177,7 +181,7 @@ SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/
   ./engine/sample ./engine/serve/absence ./engine/serve/promapi ./engine/serve/request ./engine/serve/table ./engine/serve/why \
   ./engine/serve/value ./engine/upstream/compare ./groups/channellist ./groups/compile \
   ./groups/migration ./groups/ownership ./groups/plan ./groups/requests ./groups/sources ./groups/summary ./groups/validate \
-  ./hack/apiref ./hack/charts ./hack/image ./hack/jsonschema ./hack/pending ./ioc/sim ./test/charts ./test/handover ./test/soak
+  ./hack/apiref ./hack/charts ./hack/image ./hack/jsonschema ./hack/pending ./ioc/sim ./test/alerts ./test/charts ./test/handover ./test/soak
 
 .PHONY: test
 test: deps ## Run the tests that every edit needs, with the race detector.

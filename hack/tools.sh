@@ -7,6 +7,7 @@
 #   hack/tools.sh cyclonedx-gomod   lists what a program is built from
 #   hack/tools.sh golangci-lint     with kube-api-linter, from hack/linter
 #   hack/tools.sh helm
+#   hack/tools.sh promtool          tests alerts
 #   hack/tools.sh vale              checks words, by .vale.ini
 #
 # Binaries are kept outside the tree, in ${VARVE_CACHE:-$XDG_CACHE_HOME/varve}. The name of their
@@ -14,7 +15,7 @@
 # older Go rejects newer code. Several callers can run at the same time.
 set -euo pipefail
 
-usage() { echo "usage: ${0##*/} actionlint|controller-gen|cosign|cyclonedx-gomod|golangci-lint|helm|vale" >&2; exit 2; }
+usage() { echo "usage: ${0##*/} actionlint|controller-gen|cosign|cyclonedx-gomod|golangci-lint|helm|promtool|vale" >&2; exit 2; }
 [[ $# -eq 1 ]] || usage
 
 linter=$(dirname "$(readlink -f "$0")")/linter # a module of its own
@@ -26,6 +27,7 @@ case $1 in
   cyclonedx-gomod) version=v1.10.0 package=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod ;;
   golangci-lint)  version=$(cat "$linter"/{go.mod,go.sum,main.go} | sha256sum | cut -c1-12) ;;
   helm)           version=v3.22.0 package=helm.sh/helm/v3/cmd/helm ;;
+  promtool)       version=v0.305.0 package=github.com/prometheus/prometheus/cmd/promtool ;;
   vale)           version=v3.19.0 package=github.com/errata-ai/vale/v3/cmd/vale cgo=1 ;; # it parses Go in C
   *) usage ;;
 esac

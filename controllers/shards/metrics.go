@@ -1,6 +1,10 @@
 package shards
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/controllers/placement"
+)
 
 // shardsMetrics are the metrics of compilations, writes and moves.
 type shardsMetrics struct {
@@ -33,6 +37,8 @@ func newShardsMetrics(r prometheus.Registerer) *shardsMetrics {
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
 		}),
 	}
+	// increase() in an alert sees the first move only if the counter was 0 before.
+	m.moves.WithLabelValues(string(placement.Blind))
 	r.MustRegister(m.compiles, m.compileSeconds, m.lists, m.shards, m.moves, m.undone, m.moveSeconds)
 	return m
 }
