@@ -211,16 +211,12 @@ func (s *Shard) copyKept(ctx context.Context, e *erasure, at *copiedBucket, lack
 		cost += len(b.Blob) + writeCost
 		return s.cfg.Store.PutBlocks(ctx, b)
 	}
-	kept := joined{put: func(r *sample.Run) error {
-		for from := 0; from < r.Len(); {
-			to := from + layout.Fits(r, from, r.Len())
-			if err := put(layout.Encode(s.erasedKey(e.pv, at.Bucket, r.Times[from]), r, from, to)); err != nil {
-				return err
-			}
-			from = to
-		}
-		return nil
-	}}
+	kept := joined{
+		put: func(r *sample.Run) error { return s.putJoined(e, at, r, put) },
+		putCarried: func(start int64, r *sample.Run) error {
+			return put(layout.EncodeCarriedForward(s.erasedKey(e.pv, at.Bucket, start), r))
+		},
+	}
 	for blk, err := range s.cfg.Store.Blocks(ctx, e.pv, at.Bucket, math.MinInt64, math.MaxInt64) {
 		if err != nil {
 			return cost, err
@@ -235,14 +231,7 @@ func (s *Shard) copyKept(ctx context.Context, e *erasure, at *copiedBucket, lack
 		if r == nil {
 			continue
 		}
-		switch r = e.mask.Keep(r); {
-		case r.Len() == 0:
-		case blk.Count > 0:
-			err = kept.add(r)
-		case kept.isNewCarried(r):
-			err = put(layout.EncodeCarriedForward(s.erasedKey(e.pv, at.Bucket, blk.Start), r))
-		}
-		if err != nil {
+		if err := kept.addBlock(&blk, e.mask.Keep(r)); err != nil {
 			return cost, err
 		}
 	}
@@ -254,7 +243,19 @@ func (s *Shard) copyKept(ctx context.Context, e *erasure, at *copiedBucket, lack
 		return cost, err
 	}
 	last.Tags[0] |= sample.CarriedForward
-	return cost, put(layout.EncodeCarriedForward(s.erasedKey(e.pv, at.Bucket, at.Start()), last))
+	return cost, kept.putCarried(at.Start(), last)
+}
+
+// putJoined puts a run of samples in as many blocks as it needs.
+func (s *Shard) putJoined(e *erasure, at *copiedBucket, r *sample.Run, put func(store.Block) error) error {
+	for from := 0; from < r.Len(); {
+		to := from + layout.Fits(r, from, r.Len())
+		if err := put(layout.Encode(s.erasedKey(e.pv, at.Bucket, r.Times[from]), r, from, to)); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
 }
 
 // erasedKey returns the key of a new block. No other sealer uses its writer.

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 // joined joins the blocks of a bucket where they overlap in time, so that a sample of several blocks is put once:
@@ -15,10 +16,25 @@ import (
 // Otherwise, each erasure of a bucket whose older copies were not dropped would double its blocks.
 type joined struct {
 	// put stores the samples of a run, which is normalized.
-	put  func(*sample.Run) error
-	runs []*sample.Run
+	put func(*sample.Run) error
+	// putCarried stores a sample that is carried forward. start is the start of its block.
+	putCarried func(start int64, r *sample.Run) error
+	runs       []*sample.Run
 	// carried has the samples that are carried forward into the bucket, each once.
 	carried []*sample.Run
+}
+
+// addBlock adds the samples of the next block that are kept, which may be none.
+func (j *joined) addBlock(b *store.Block, kept *sample.Run) error {
+	switch {
+	case kept.Len() == 0:
+		return nil
+	case b.Count > 0:
+		return j.add(kept)
+	case j.isNewCarried(kept):
+		return j.putCarried(b.Start, kept)
+	}
+	return nil
 }
 
 // add adds the samples of the next block. Blocks are sorted by start.
