@@ -35,8 +35,8 @@ func openMemory(fs vfs.FS) (*Store, error) {
 	}
 	opts := dbOptions(lock, slog.New(slog.DiscardHandler))
 	opts.FS = fs
-	opts.MemTableSize = 1 << 20
-	opts.CacheSize = 1 << 20 // the files are in memory already
+	opts.MemTableSize = 128 << 10 // a memtable keeps each version of a row, and claims change each second
+	opts.CacheSize = 1 << 20      // the files are in memory already
 	// The default scheduler polls ten times per second. In a synctest bubble, where time
 	// passes at once, the polls would never end.
 	opts.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
