@@ -147,7 +147,7 @@ func documents(t *testing.T, text string) []*unstructured.Unstructured {
 }
 
 // foreignKinds are kinds of other projects. The server does not have their CRDs.
-var foreignKinds = map[string]bool{"ServiceMonitor": true, "HTTPRoute": true, "Issuer": true, "Certificate": true}
+var foreignKinds = map[string]bool{"ServiceMonitor": true, "PrometheusRule": true, "HTTPRoute": true, "Issuer": true, "Certificate": true}
 
 func TestServerTakesCharts(t *testing.T) {
 	s := commonServer(t)
