@@ -4,24 +4,20 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/klog/v2"
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/test/freeport"
@@ -99,20 +95,8 @@ func ownAddress(t *testing.T) string {
 
 // TestLong_PluginReadsThroughTheAPIServer asks an archive through a real API server.
 func TestLong_PluginReadsThroughTheAPIServer(t *testing.T) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with kube-apiserver and etcd")
-	}
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	ctrllog.SetLogger(klog.Background())
 	g := NewWithT(t)
-	env := &envtest.Environment{
-		CRDDirectoryPaths: []string{filepath.Join("..", "..", "charts", "varve-operator", "files", "crds")}, ErrorIfCRDPathMissing: true,
-		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 2 * time.Minute},
-		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
-	}
-	_, err := env.Start()
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(env.Stop()).To(Succeed()) })
+	env := startAPIServer(t)
 	config := filepath.Join(t.TempDir(), "kubeconfig")
 	g.Expect(os.WriteFile(config, env.KubeConfig, 0o600)).To(Succeed())
 

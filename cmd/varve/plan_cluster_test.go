@@ -20,8 +20,9 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// TestLong_PlanOfACluster compares files with the groups, ConfigMaps and policies of a real API server.
-func TestLong_PlanOfACluster(t *testing.T) {
+// startAPIServer starts a real API server with the CRDs, which ends with the test. Without one, the test is skipped.
+func startAPIServer(t *testing.T) *envtest.Environment {
+	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with kube-apiserver and etcd")
 	}
@@ -36,6 +37,13 @@ func TestLong_PlanOfACluster(t *testing.T) {
 	_, err := env.Start()
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(env.Stop()).To(Succeed()) })
+	return env
+}
+
+// TestLong_PlanOfACluster compares files with the groups, ConfigMaps and policies of a real API server.
+func TestLong_PlanOfACluster(t *testing.T) {
+	g := NewWithT(t)
+	env := startAPIServer(t)
 	dir := t.TempDir()
 	config := filepath.Join(dir, "kubeconfig")
 	g.Expect(os.WriteFile(config, env.KubeConfig, 0o600)).To(Succeed())

@@ -56,25 +56,16 @@ type site struct {
 }
 
 func newSite(t *testing.T, storage storageOptions) *site {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with kube-apiserver and etcd")
-	}
 	p := &site{WithT: NewWithT(t), t: t, storage: storage, drain: time.Minute}
 	p.SetDefaultEventuallyTimeout(3 * time.Minute)
 	p.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	p.env = startAPIServer(t)
 	logKubernetes(slog.New(slog.DiscardHandler))
-	p.env = &envtest.Environment{
-		CRDDirectoryPaths: []string{filepath.Join("..", "..", "charts", "varve-operator", "files", "crds")}, ErrorIfCRDPathMissing: true,
-		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 2 * time.Minute},
-		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
-	}
-	cfg, err := p.env.Start()
-	p.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { p.Expect(p.env.Stop()).To(Succeed()) })
 	scheme := runtime.NewScheme()
 	p.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	p.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	p.api, err = kube.New(cfg, kube.Options{Scheme: scheme})
+	var err error
+	p.api, err = kube.New(p.env.Config, kube.Options{Scheme: scheme})
 	p.Expect(err).NotTo(HaveOccurred())
 	p.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	p.Expect(os.WriteFile(p.kubeconfig, p.env.KubeConfig, 0o600)).To(Succeed())
