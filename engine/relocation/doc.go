@@ -1,7 +1,11 @@
 // Package relocation moves stored blocks to the retention tier that their PV's retention
-// requires, and deletes blocks before the deletion cutoff:
+// requires, removes samples that users have deleted from blocks, and deletes blocks before the
+// deletion cutoff:
 //
 //	PVs captured, after a checkpoint ─▶ queue ─▶ migration: old buckets ─▶ copied ─▶ an hour later: dropped
+//
+//	Erase: PVs with deleted ranges ─▶ pass: buckets with deleted samples ─▶ the rest copied, each sample once
+//	  ─▶ an hour later: dropped ─▶ next pass
 //
 //	package guard: cutoff ─▶ PlanDeletion ─▶ Deletion.Run: buckets before the cutoff are dropped
 //

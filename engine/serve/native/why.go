@@ -26,7 +26,7 @@ type Surroundings struct {
 }
 
 const (
-	// whyTime bounds how long facts are gathered. What is not known then is missing.
+	// whyTime is how long the server may gather facts. The answer says which facts it could not get in this time.
 	whyTime = 10 * time.Second
 	// whyNear is how many names like an unknown one are in an answer.
 	whyNear = 3
