@@ -67,7 +67,7 @@ func (s *shard) dueErasures(now time.Time) (due []v1alpha1.ShardErasure) {
 // dropErasures forgets deletions that are no longer ordered.
 func (s *shard) dropErasures() {
 	for name := range s.erasing {
-		if !slices.ContainsFunc(s.spec.Erasures, func(o v1alpha1.ShardErasure) bool { return o.Name == name }) {
+		if !hasErasure(&s.spec, name) {
 			delete(s.erasing, name)
 		}
 	}
@@ -131,24 +131,31 @@ func (a *Agent) eraseSamples(ctx context.Context, index int) (failed error) {
 
 // confirmErasure reads the ArchiveShard again before the samples of a deletion are hidden, and reports whether the order stands. An
 // order that this process got earlier may be withdrawn: because somebody has noticed a mistake, or because the PVs move to
-// another shard.
+// another shard. The object just read decides: the mirror may put an older state back into a.shards at any moment.
 func (a *Agent) confirmErasure(ctx context.Context, index int, name string) (stands bool, err error) {
 	a.mu.Lock()
 	s := a.shards[index]
-	known := s != nil && s.isHidden(a.cfg.Name, name)
-	a.mu.Unlock()
-	if !known {
-		if err := a.fetchShard(ctx, index); err != nil {
-			a.log.Warn("samples are deleted when the API server has confirmed the order; the agent retries", "shard", index, "err", err)
-			return false, err
-		}
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if s = a.shards[index]; s == nil || s.presence != handover.Present {
+	if s == nil || s.presence != handover.Present {
+		a.mu.Unlock()
 		return false, nil
 	}
-	return slices.ContainsFunc(s.spec.Erasures, func(o v1alpha1.ShardErasure) bool { return o.Name == name }), nil
+	if s.isHidden(a.cfg.Name, name) {
+		stands = hasErasure(&s.spec, name)
+		a.mu.Unlock()
+		return stands, nil
+	}
+	a.mu.Unlock()
+	obj, err := a.readShard(ctx, index)
+	if err != nil {
+		a.log.Warn("samples are deleted when the API server has confirmed the order; the agent retries", "shard", index, "err", err)
+		return false, err
+	}
+	return obj != nil && hasErasure(&obj.Spec, name), nil
+}
+
+// hasErasure reports whether a spec orders a deletion.
+func hasErasure(spec *v1alpha1.ArchiveShardSpec, name string) bool {
+	return slices.ContainsFunc(spec.Erasures, func(o v1alpha1.ShardErasure) bool { return o.Name == name })
 }
 
 // isHidden reports whether it is known that no reader sees the samples of a deletion.

@@ -1,15 +1,19 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/agent/handover"
 	"varve.dev/varve/api/v1alpha1"
@@ -186,5 +190,38 @@ func TestAWithdrawnOrderDeletesNothing(t *testing.T) {
 	w.Eventually(func() int { return len(w.entry().Erasures) }).Should(BeZero())
 	if n := orders.Load(); n != before {
 		t.Errorf("%d more attempts", n-before)
+	}
+}
+
+// withdrawn is an API server in which the order is withdrawn.
+type withdrawn struct{ client.WithWatch }
+
+func (withdrawn) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	obj.SetLabels(map[string]string{v1alpha1.EngineLabel("a"): ""})
+	return nil
+}
+
+// TestAStaleMirrorConfirmsNoOrder reads a withdrawn order again while the mirror, which is behind, keeps putting the order back.
+func TestAStaleMirrorConfirmsNoOrder(t *testing.T) {
+	stale := &v1alpha1.ArchiveShard{Spec: v1alpha1.ArchiveShardSpec{Erasures: []v1alpha1.ShardErasure{{Name: "x"}}}}
+	a := New(Config{Name: "a", Shards: 64, State: t.TempDir(), Client: withdrawn{}, Log: slog.New(slog.DiscardHandler)})
+	s := &shard{}
+	s.update(stale, handover.Present)
+	a.shards = map[int]*shard{7: s}
+	ctx, stop := context.WithCancel(t.Context())
+	var mirror sync.WaitGroup
+	mirror.Go(func() {
+		for ctx.Err() == nil {
+			a.mu.Lock()
+			s.update(stale, handover.Present)
+			a.mu.Unlock()
+		}
+	})
+	defer mirror.Wait()
+	defer stop()
+	for range 10_000 {
+		if stands, err := a.confirmErasure(ctx, 7, "x"); stands || err != nil {
+			t.Fatalf("a withdrawn order stands: %v, %v", stands, err)
+		}
 	}
 }

@@ -74,29 +74,37 @@ func (a *Agent) refresh(ctx context.Context, index int) error {
 
 // fetchShard fetches an ArchiveShard by name.
 func (a *Agent) fetchShard(ctx context.Context, index int) error {
+	_, err := a.readShard(ctx, index)
+	return err
+}
+
+// readShard fetches an ArchiveShard by name, and returns it. It returns nil if the object does not exist, or does not name this
+// engine. The mirror may be older than the returned object, and may soon put an older state in its place in a.shards.
+func (a *Agent) readShard(ctx context.Context, index int) (*v1alpha1.ArchiveShard, error) {
 	a.mu.Lock()
 	s := a.shards[index]
 	a.mu.Unlock()
 	if s == nil {
-		return nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	var obj v1alpha1.ArchiveShard
 	err := a.cfg.Client.Get(ctx, client.ObjectKey{Namespace: a.cfg.Namespace, Name: s.name}, &obj)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return err
+		return nil, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch _, labelled := obj.Labels[v1alpha1.EngineLabel(a.cfg.Name)]; {
-	case err != nil:
+	defer a.poke()
+	if err != nil {
 		s.presence, s.gone = handover.Missing, true
-	case labelled:
-		s.update(&obj, handover.Present)
-	default:
-		s.update(&obj, handover.Unlabelled)
+		return nil, nil
 	}
-	a.poke()
-	return nil
+	if _, labelled := obj.Labels[v1alpha1.EngineLabel(a.cfg.Name)]; !labelled {
+		s.update(&obj, handover.Unlabelled)
+		return nil, nil
+	}
+	s.update(&obj, handover.Present)
+	return &obj, nil
 }
