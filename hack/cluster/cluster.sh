@@ -12,6 +12,8 @@
 #                                kube-apiserver, kube-controller-manager, kube-scheduler
 #   cluster.sh cassandra-operator   install cass-operator and the images of Cassandra's pods:
 #                                hack/cassandra-operator/cassandra-operator.sh
+#   cluster.sh k8ssandra-operator   the same, and k8ssandra-operator:
+#                                hack/k8ssandra-operator/k8ssandra-operator.sh
 #   cluster.sh build             only build the programs and images of a cluster (bare)
 #   cluster.sh assets            print the value of KUBEBUILDER_ASSETS for envtest; build
 #                                etcd, kube-apiserver and kubectl unless it is set
@@ -110,6 +112,7 @@ case $verb:$# in
       *) usage ;;
     esac ;;
   cassandra-operator:0) exec "$root/hack/cassandra-operator/cassandra-operator.sh" install ;;
+  k8ssandra-operator:0) exec "$root/hack/k8ssandra-operator/k8ssandra-operator.sh" install ;;
   build:0) build_all ;;
   *) usage ;;
 esac

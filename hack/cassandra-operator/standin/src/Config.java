@@ -79,6 +79,15 @@ final class Config {
     merge(cassandra, set);
   }
 
+  /**
+   * known refuses the options of k8ssandra-operator that make JMX ask for a password. The stand-in itself
+   * uses JMX, on the loopback address, where the management API uses a Unix socket.
+   */
+  private static boolean known(String option) {
+    return List.of("-Dcom.sun.management.jmxremote.", "-Dcassandra.jmx.", "-Djava.security.auth.login.config=").stream()
+        .noneMatch(option::startsWith);
+  }
+
   /** options converts Java options from their names in cass-operator's configuration. */
   private static List<String> options(Map<String, Object> values) {
     List<String> out = new ArrayList<>();
@@ -89,7 +98,7 @@ final class Config {
         case "heap_size_young_generation" -> out.add("-Xmn" + value);
         case "max_direct_memory" -> out.add("-XX:MaxDirectMemorySize=" + value);
         case "cassandra_ring_delay_ms" -> out.add("-Dcassandra.ring_delay_ms=" + value);
-        case "additional-jvm-opts" -> ((List<?>) value).forEach(option -> out.add((String) option));
+        case "additional-jvm-opts" -> ((List<?>) value).stream().map(option -> (String) option).filter(Config::known).forEach(out::add);
         case "garbage_collector" -> {
           out.add("-XX:-UseG1GC");
           out.add("-XX:+Use" + (value.equals("G1GC") ? value : value.equals("ZGC") ? value : value + "GC"));
