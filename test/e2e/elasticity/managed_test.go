@@ -26,7 +26,7 @@ var _ = Describe("An archive with a managed Cassandra", Label("managed"), Ordere
 		lab.ClusterScript("cassandra-operator")
 		begun := time.Now()
 		s = newSite(ctx, "managed", 2, hot, lab.Spec{"storage": lab.Spec{"cassandra": lab.Spec{"managed": lab.Spec{
-			"size": 1, "storage": "4Gi", "heapSize": "512Mi",
+			"operator": "CassOperator", "size": 1, "storage": "4Gi", "heapSize": "512Mi",
 			"resources": lab.Spec{"requests": lab.Spec{"cpu": "100m", "memory": "1Gi"}, "limits": lab.Spec{"memory": "2Gi"}},
 		}}}})
 		lab.Figure("Archiver applied → all PVs read", "%.0f s", time.Since(begun).Seconds())

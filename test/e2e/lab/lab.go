@@ -87,7 +87,7 @@ func (l *Lab) AwaitReady(ctx context.Context) {
 		g.Expect(ready).NotTo(BeNil())
 		g.Expect(string(ready.Status)).To(Equal("True"), "%s: %s", ready.Reason, ready.Message)
 		g.Expect(ready.ObservedGeneration).To(Equal(a.Generation))
-	}).WithTimeout(Patience).Should(Succeed(), "the Archiver is ready")
+	}).WithTimeout(2*Patience).Should(Succeed(), "the Archiver is ready")
 }
 
 func (l *Lab) archiver(g Gomega) *v1alpha1.Archiver {
