@@ -113,6 +113,50 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 			"k8ssandra-operator creates the CassandraDatacenter")
 	})
 
+	It("does not let one operator take over a datacenter of the other", func(ctx SpecContext) {
+		define("CassandraDatacenter")
+		define("K8ssandraCluster")
+		namespace := newNamespace(ctx)
+		startArchivers(namespace)
+		a := &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main"}}
+		condition := func() string {
+			if a = get(ctx, a); a.Status == nil {
+				return ""
+			}
+			c := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionCassandraReady)
+			if c == nil {
+				return ""
+			}
+			return c.Reason + ": " + c.Message
+		}
+		dc, cluster := cassandra("CassandraDatacenter", namespace, "main"), cassandra("K8ssandraCluster", namespace, "main-db")
+		absent := func(o *unstructured.Unstructured) bool {
+			return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(o), o))
+		}
+
+		By("keeping away from somebody's CassandraDatacenter of the same name")
+		theirs := object(namespace, managedArchiver, "", "")
+		theirs.SetAPIVersion(dc.GetAPIVersion())
+		theirs.SetKind(dc.GetKind())
+		theirs.Object["spec"] = decoded(`{clusterName: theirs, serverType: cassandra, serverVersion: 5.0.9, size: 1, managementApiAuth: {insecure: {}}, storageConfig: {}}`)
+		Expect(k8s.Create(ctx, theirs)).To(Succeed())
+		apply(ctx, object(namespace, managedArchiver, "", ""), "git")
+		Eventually(condition).Should(ContainSubstring("CassandraDatacenter main exists and does not belong to this Archiver"))
+		Expect(absent(cluster)).To(BeTrue())
+		Expect(reread(ctx, dc).GetOwnerReferences()).To(BeEmpty())
+
+		By("going on when it is gone")
+		Expect(k8s.Delete(ctx, theirs)).To(Succeed())
+		Eventually(func() bool { return absent(cluster) }).WithTimeout(lateDiscovery).Should(BeFalse())
+		Eventually(condition).Should(HavePrefix(v1alpha1.ReasonCassandraStarting))
+
+		By("refusing the other operator")
+		edit(ctx, a, func() { a.Spec.Storage.Cassandra.Managed.Operator = v1alpha1.OperatorCassOperator })
+		Eventually(condition).Should(HavePrefix("CassandraRefused: k8ssandra-operator runs this datacenter, as K8ssandraCluster main-db"))
+		Expect(absent(dc)).To(BeTrue())
+		Expect(meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionDegraded).Status).To(Equal(metav1.ConditionTrue))
+	})
+
 	It("renders objects that the CRDs of both operators accept", func(ctx SpecContext) {
 		define("CassandraDatacenter")
 		define("K8ssandraCluster")

@@ -39,9 +39,9 @@ type Options struct {
 	// Namespaces are the namespaces that the operator watches. If it is empty, the operator
 	// watches all namespaces.
 	Namespaces []string
-	// CassandraNamespace is the namespace of cass-operator or k8ssandra-operator. It is empty if it is
+	// CassandraNamespaces are the namespaces of cass-operator and k8ssandra-operator. It is empty if they are
 	// unknown.
-	CassandraNamespace string
+	CassandraNamespaces []string
 	// LoopbackChannelFinder allows ChannelFinder services on the machine or in the pod of the operator.
 	LoopbackChannelFinder bool
 	// LeaderElect makes one of several operators the leader. The other operators stand by.
@@ -172,7 +172,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		&archiver.Reconciler{
 			Client: mgr.GetClient(), API: mgr.GetAPIReader(), Fleet: engines,
 			Outcomes: outcomes, Recorder: recorder, Registerer: metrics.Registry, Image: o.Image,
-			Namespace: o.PodNamespace, CassandraNamespace: o.CassandraNamespace,
+			Namespace: o.PodNamespace, CassandraNamespaces: o.CassandraNamespaces,
 		},
 		&group.Reconciler{Client: mgr.GetClient(), Fleet: engines, Outcomes: outcomes, Recorder: recorder},
 		&policy.Reconciler{Client: mgr.GetClient(), Outcomes: outcomes, Recorder: recorder},

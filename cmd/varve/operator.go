@@ -52,8 +52,10 @@ It serves /metrics at --metrics-bind-address, and /healthz and /readyz at
 			if o.Image == "" {
 				return errors.New("--image is required: Archivers without an image use it")
 			}
-			if problems := validation.IsDNS1123Label(o.CassandraNamespace); o.CassandraNamespace != "" && len(problems) > 0 {
-				return fmt.Errorf("--cassandra-operator-namespace=%s must be the name of a namespace: %s", o.CassandraNamespace, problems[0])
+			for _, n := range o.CassandraNamespaces {
+				if problems := validation.IsDNS1123Label(n); len(problems) > 0 {
+					return fmt.Errorf("--cassandra-operator-namespace=%s must be names of namespaces: %s", n, problems[0])
+				}
 			}
 			if err := o.identify(log); err != nil {
 				return err
@@ -83,7 +85,7 @@ It serves /metrics at --metrics-bind-address, and /healthz and /readyz at
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: the service account of the pod)")
 	f.StringVar(&o.Image, "image", os.Getenv("VARVE_IMAGE"), "image of Archivers that name none (default: the environment variable VARVE_IMAGE)")
 	f.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces to watch: A,B (default: all)")
-	f.StringVar(&o.CassandraNamespace, "cassandra-operator-namespace", "", "namespace of cass-operator or k8ssandra-operator: only its pods may reach the management API of managed Cassandra (default: everybody may)")
+	f.StringSliceVar(&o.CassandraNamespaces, "cassandra-operator-namespace", nil, "namespaces of cass-operator and k8ssandra-operator, as A,B: only their pods may reach the management API of managed Cassandra (default: everybody may)")
 	f.BoolVar(&o.LeaderElect, "leader-elect", false, "elect a leader among several operators")
 	f.StringVar(&o.Metrics, "metrics-bind-address", ":8080", "address of the metrics server (0: none)")
 	f.StringVar(&o.Probes, "health-probe-bind-address", ":8081", "address of the probe server (0: none)")

@@ -79,29 +79,24 @@ func (r *Reconciler) managedCassandra(ctx context.Context, a *v1alpha1.Archiver,
 	}
 	var cluster clusterObject
 	var dc datacenterObject
-	isCluster, ownCluster, err := r.readForeign(ctx, k8ssandraCluster, a, render.ClusterName(a.Name), live, &cluster)
+	asCluster, err := r.readForeign(ctx, k8ssandraCluster, a, render.ClusterName(a.Name), live, &cluster)
 	if err != nil {
 		return nil, err
 	}
-	isDatacenter, ownDatacenter, err := r.readForeign(ctx, cassandraDatacenter, a, render.DatacenterName(a.Name), live, &dc)
+	asDatacenter, err := r.readForeign(ctx, cassandraDatacenter, a, render.DatacenterName(a.Name), live, &dc)
 	if err != nil {
 		return nil, err
 	}
-	d := &archiverstatus.Datacenter{Size: dc.Spec.Size, Version: dc.Spec.ServerVersion, Conditions: dc.Status.Conditions, Error: cluster.Status.Error}
-	// An existing object keeps its kind, even if another Cassandra operator is installed
-	// later.
-	switch wants := m.Operator; {
-	case ownCluster:
-		d.Kind = render.KindK8ssandraCluster
-	case ownDatacenter:
-		d.Kind = render.KindCassandraDatacenter
-	case isCluster && wants != v1alpha1.OperatorCassOperator:
-		d.Kind = render.KindK8ssandraCluster
-	case isDatacenter && wants != v1alpha1.OperatorK8ssandra:
-		d.Kind = render.KindCassandraDatacenter
+	v := chooseKind(a, asCluster, asDatacenter)
+	if v.kind == "" {
+		return &archiverstatus.Datacenter{Conflict: v.conflict, Waiting: v.waiting}, nil
+	}
+	d := &archiverstatus.Datacenter{
+		Kind: v.kind, Conflict: v.conflict, Size: dc.Spec.Size, Version: dc.Spec.ServerVersion,
+		Conditions: dc.Status.Conditions, Error: cluster.Status.Error,
 	}
 	d.Behind = dc.Status.ObservedGeneration != dc.Metadata.Generation
-	if dcs := cluster.Spec.Cassandra.Datacenters; ownCluster && len(dcs) > 0 && dcs[0].Size != d.Size {
+	if dcs := cluster.Spec.Cassandra.Datacenters; asCluster.owned && len(dcs) > 0 && dcs[0].Size != d.Size {
 		d.Size, d.Behind = dcs[0].Size, true
 	}
 	var pods corev1.PodList
@@ -113,27 +108,27 @@ func (r *Reconciler) managedCassandra(ctx context.Context, a *v1alpha1.Archiver,
 	return d, nil
 }
 
-// readForeign reads an object whose CRD may not exist, and adds it to live if the
-// Archiver owns it. exists reports whether the CRD exists.
+// readForeign reads an object whose CRD may not exist, and adds it to live if the Archiver owns it.
 func (r *Reconciler) readForeign(
 	ctx context.Context, kind schema.GroupVersionKind, a *v1alpha1.Archiver, name string, live map[childKey]client.Object, into any,
-) (exists, owned bool, err error) {
+) (foreignObject, error) {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)
-	err = r.Client.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: name}, o)
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: name}, o)
 	switch {
 	case meta.IsNoMatchError(err):
-		return false, false, nil
+		return foreignObject{}, nil
 	case apierrors.IsNotFound(err):
-		return true, false, nil
+		return foreignObject{defined: true}, nil
 	case err != nil:
-		return false, false, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
+		return foreignObject{}, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
-		return false, false, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
+		return foreignObject{}, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
 	}
-	if owned = metav1.IsControlledBy(o, a); owned {
+	found := foreignObject{defined: true, object: o, owned: metav1.IsControlledBy(o, a)}
+	if found.owned {
 		live[childKey{kind.Kind, name}] = o
 	}
-	return true, owned, nil
+	return found, nil
 }

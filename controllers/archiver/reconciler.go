@@ -65,9 +65,9 @@ type Reconciler struct {
 	Image string
 	// Namespace is the namespace of the operator. It is empty outside of a cluster.
 	Namespace string
-	// CassandraNamespace is the namespace of cass-operator or k8ssandra-operator. It is empty if it is
+	// CassandraNamespaces are the namespaces of cass-operator and k8ssandra-operator. It is empty if they are
 	// unknown.
-	CassandraNamespace string
+	CassandraNamespaces []string
 
 	children children
 	monitors optionalKind
@@ -107,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	rendered := render.Input{
 		Archiver: a, Image: r.Image, HasServiceMonitor: monitored, HasCertificate: tls.has, HoldInternalTLS: tls.hold, Datacenter: dc.Rendered(a, schemaJobs(live)...),
-		OperatorNamespace: r.Namespace, CassandraOperatorNamespace: r.CassandraNamespace,
+		OperatorNamespace: r.Namespace, CassandraOperatorNamespaces: r.CassandraNamespaces,
 	}
 	now, err := stage(a, render.Archiver(rendered), live)
 	if err != nil {

@@ -29,6 +29,11 @@ type Datacenter struct {
 	Behind bool
 	// Error is the error that k8ssandra-operator reports.
 	Error string
+	// Conflict is the reason why the datacenter does not follow the spec: another operator runs it, or its
+	// name is taken.
+	Conflict string
+	// Waiting is a reason why the object of the datacenter does not exist yet, which passes.
+	Waiting string
 	// Pods are the pods of the nodes.
 	Pods []corev1.Pod
 }
@@ -143,6 +148,7 @@ func cassandraReady(in *Input) []metav1.Condition {
 
 // cassandraChecks run in this order. The first check that returns a reason gives the condition.
 var cassandraChecks = []func(*Input, *Datacenter) (reason, message string){
+	datacenterConflict,
 	operatorMissing,
 	datacenterRefused,
 	datacenterStopped,
@@ -153,12 +159,22 @@ var cassandraChecks = []func(*Input, *Datacenter) (reason, message string){
 	replicating,
 }
 
+func datacenterConflict(_ *Input, d *Datacenter) (reason, message string) {
+	switch {
+	case d.Conflict != "":
+		return v1alpha1.ReasonCassandraRefused, d.Conflict
+	case d.Waiting != "":
+		return v1alpha1.ReasonCassandraStarting, d.Waiting
+	}
+	return "", ""
+}
+
 func operatorMissing(in *Input, d *Datacenter) (reason, message string) {
 	if d.Kind != "" {
 		return "", ""
 	}
 	missing := "neither k8ssandra-operator nor cass-operator is installed"
-	switch render.Managed(in.Archiver).Operator {
+	switch render.WantedOperator(render.Managed(in.Archiver)) {
 	case v1alpha1.OperatorK8ssandra:
 		missing = "k8ssandra-operator is not installed"
 	case v1alpha1.OperatorCassOperator:

@@ -45,6 +45,15 @@ func Managed(a *v1alpha1.Archiver) *v1alpha1.ManagedCassandra {
 	return nil
 }
 
+// WantedOperator returns the operator that the spec of a managed datacenter requires, or "" if either will do.
+// Only k8ssandra-operator runs Medusa and Reaper.
+func WantedOperator(m *v1alpha1.ManagedCassandra) v1alpha1.CassandraOperator {
+	if m.Operator == "" && (m.Medusa != nil || m.Reaper != nil) {
+		return v1alpha1.OperatorK8ssandra
+	}
+	return m.Operator
+}
+
 // defaultReplicas is the default number of replicas, if there are that many nodes.
 const defaultReplicas = 3
 

@@ -28,7 +28,7 @@ const (
 //
 //	nodes ─▶ all ports
 //	pods of the archive, spec.networkPolicy.cassandra ─▶ CQL; see cassandraClients
-//	operator of Cassandra ─▶ all ports; if its namespace is unknown, everybody ─▶ management API
+//	operators of Cassandra ─▶ all ports; if their namespaces are unknown, everybody ─▶ management API
 //	Reaper ─▶ management API, JMX, CQL
 //	spec.networkPolicy.metrics ─▶ metrics
 //
@@ -61,10 +61,11 @@ func cassandraClients(a *v1alpha1.Archiver) []netPeer {
 	return append([]netPeer{pods}, peers(others)...)
 }
 
-// administrators returns the rule for the operator that runs the nodes.
+// administrators returns the rule for the operators that run the nodes. k8ssandra-operator calls the management API
+// too, for the replicas of Cassandra's own keyspaces.
 func administrators(in Input) netRule {
-	if in.CassandraOperatorNamespace != "" {
-		return allow([]netPeer{namespacesPeer(in.CassandraOperatorNamespace)})
+	if len(in.CassandraOperatorNamespaces) > 0 {
+		return allow([]netPeer{namespacesPeer(in.CassandraOperatorNamespaces...)})
 	}
 	ports := []netPort{tcpPort(managementPort)}
 	if in.Datacenter.Kind == KindK8ssandraCluster && Managed(in.Archiver).Medusa != nil {

@@ -143,23 +143,24 @@ func TestWhoMayConnectToCassandra(t *testing.T) {
 		{"cass-operator", cassOperator, managementPort, true},
 	}
 	for name, test := range map[string]struct {
-		file, operator string
-		spec           *v1alpha1.NetworkPolicySpec
-		attempts       []attempt
+		file      string
+		operators []string
+		spec      *v1alpha1.NetworkPolicySpec
+		attempts  []attempt
 	}{
-		"unknown operator": {"managed", "", nil, []attempt{
+		"unknown operator": {"managed", nil, nil, []attempt{
 			{"everybody", office, managementPort, true},
 			{"cass-operator", cassOperator, cqlPort, false},
 			{"Prometheus", prometheus, metricsPort, true},
 			{"Reaper, without k8ssandra-operator", reaper, cqlPort, false},
 		}},
-		"known operator": {"managed", "cass-system", nil, []attempt{
+		"known operator": {"managed", []string{"cass-system"}, nil, []attempt{
 			{"a pod beside", otherPod, managementPort, false},
 			{"an engine", archivePod(v1alpha1.ComponentEngine), managementPort, false},
 			{"the office", office, managementPort, false},
 			{"cass-operator", cassOperator, cqlPort, true},
 		}},
-		"other clients": {"managed", "cass-system", &v1alpha1.NetworkPolicySpec{
+		"other clients": {"managed", []string{"cass-system"}, &v1alpha1.NetworkPolicySpec{
 			Cassandra: &v1alpha1.NetworkPeers{Namespaces: []string{"analysis"}},
 			Metrics:   &v1alpha1.NetworkPeers{Namespaces: []string{"monitoring"}},
 		}, []attempt{
@@ -168,21 +169,25 @@ func TestWhoMayConnectToCassandra(t *testing.T) {
 			{"analysis", origin{namespace: "analysis"}, metricsPort, false},
 			{"Prometheus", prometheus, legacyMetricsPort, true},
 		}},
-		"k8ssandra": {"k8ssandra", "cass-system", nil, []attempt{
+		"operators in two namespaces": {"k8ssandra", []string{"k8ssandra-system", "cass-system"}, nil, []attempt{
+			{"k8ssandra-operator", origin{namespace: "k8ssandra-system"}, managementPort, true},
+			{"the office", office, managementPort, false},
+		}},
+		"k8ssandra": {"k8ssandra", []string{"cass-system"}, nil, []attempt{
 			{"Reaper", reaper, managementPort, true},
 			{"Reaper", reaper, cqlPort, true},
 			{"a pod that looks like Reaper", origin{namespace: "tenant", labels: reaper.labels}, cqlPort, false},
 			{"k8ssandra-operator", cassOperator, backupPort, true},
 			{"a pod beside", otherPod, backupPort, false},
 		}},
-		"k8ssandra with an unknown operator": {"k8ssandra", "", nil, []attempt{
+		"k8ssandra with an unknown operator": {"k8ssandra", nil, nil, []attempt{
 			{"k8ssandra-operator", cassOperator, backupPort, true},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := load(t, "testdata/"+test.file+".in.yaml")
 			a.Name, a.Namespace, a.Spec.NetworkPolicy = "main", "lab", test.spec
-			in := Input{Archiver: a, Datacenter: Datacenter{Kind: datacenters[test.file]}, CassandraOperatorNamespace: test.operator}
+			in := Input{Archiver: a, Datacenter: Datacenter{Kind: datacenters[test.file]}, CassandraOperatorNamespaces: test.operators}
 			p := renderedIn[netv1.NetworkPolicy](t, in, "NetworkPolicy", "main-cassandra")
 			if !matches(&p.Spec.PodSelector, cassandraNode.labels) || matches(&p.Spec.PodSelector, Labels("main", v1alpha1.ComponentEngine)) {
 				t.Errorf("the policy selects %v", p.Spec.PodSelector)
@@ -197,7 +202,7 @@ func TestWhoMayConnectToCassandra(t *testing.T) {
 func TestEnginesOfTheHostReachCassandra(t *testing.T) {
 	a := load(t, "testdata/managed.in.yaml")
 	a.Spec.Engines.HostNetwork = true
-	in := Input{Archiver: a, Datacenter: Datacenter{Kind: KindCassandraDatacenter}, CassandraOperatorNamespace: "cass-system"}
+	in := Input{Archiver: a, Datacenter: Datacenter{Kind: KindCassandraDatacenter}, CassandraOperatorNamespaces: []string{"cass-system"}}
 	check(t, renderedIn[netv1.NetworkPolicy](t, in, "NetworkPolicy", "main-cassandra"), []attempt{
 		{"a node", controlRoom, cqlPort, true},
 		{"a node", controlRoom, managementPort, false},

@@ -36,9 +36,9 @@ type Input struct {
 	Datacenter Datacenter
 	// OperatorNamespace is the namespace of the operator's pod. It is empty outside of a cluster.
 	OperatorNamespace string
-	// CassandraOperatorNamespace is the namespace of the operator that runs managed Cassandra. It is
-	// empty if it is unknown.
-	CassandraOperatorNamespace string
+	// CassandraOperatorNamespaces are the namespaces of the operators that run managed Cassandra. It is
+	// empty if they are unknown.
+	CassandraOperatorNamespaces []string
 }
 
 // Object is an object to apply.
