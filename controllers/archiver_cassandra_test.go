@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	netv1 "k8s.io/api/networking/v1"
@@ -155,6 +157,23 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 		Eventually(condition).Should(HavePrefix("CassandraRefused: k8ssandra-operator runs this datacenter, as K8ssandraCluster main-db"))
 		Expect(absent(dc)).To(BeTrue())
 		Expect(meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionDegraded).Status).To(Equal(metav1.ConditionTrue))
+
+		By("following the spec of engines while a webhook of the operator is away")
+		hook := silentWebhook(ctx, namespace)
+		edit(ctx, a, func() {
+			a.Spec.Engines.Replicas = new(int32(2))
+			a.Spec.Storage.Cassandra.Managed.Operator = v1alpha1.OperatorK8ssandra
+			a.Spec.Storage.Cassandra.Managed.CommitLog = v1alpha1.CommitLogPeriodic
+		})
+		Eventually(condition).Should(HavePrefix("CassandraRefused: K8ssandraCluster main-db: the webhook k8ssandra.example.org does not answer"))
+		engines := &appsv1.Deployment{}
+		Eventually(func() int32 {
+			Expect(k8s.Get(ctx, key(namespace, "main-engine"), engines)).To(Succeed())
+			return *engines.Spec.Replicas
+		}).Should(BeEquivalentTo(2))
+		Expect(k8s.Delete(ctx, hook)).To(Succeed())
+		Eventually(condition).Should(HavePrefix(v1alpha1.ReasonCassandraStarting))
+		Expect(fmt.Sprint(reread(ctx, cluster).Object["spec"])).To(ContainSubstring("commitlog_sync:periodic"))
 	})
 
 	It("renders objects that the CRDs of both operators accept", func(ctx SpecContext) {
@@ -285,6 +304,27 @@ func nodes(dc *unstructured.Unstructured) int64 {
 	n, found, err := unstructured.NestedInt64(dc.Object, "spec", "size")
 	Expect(found).To(BeTrue(), "%v", err)
 	return n
+}
+
+// silentWebhook makes the API server ask a webhook that does not answer about K8ssandraClusters.
+func silentWebhook(ctx SpecContext, namespace string) client.Object {
+	GinkgoHelper()
+	url, none := "https://127.0.0.1:1/", admissionv1.SideEffectClassNone
+	hook := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "k8ssandra.example.org", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none,
+			ClientConfig:      admissionv1.WebhookClientConfig{URL: &url},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.OperationAll},
+				Rule:       admissionv1.Rule{APIGroups: []string{"k8ssandra.io"}, APIVersions: []string{"*"}, Resources: []string{"k8ssandraclusters"}},
+			}},
+		}},
+	}
+	Expect(k8s.Create(ctx, hook)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, hook))).To(Succeed()) })
+	return hook
 }
 
 // setConditions writes the status of a datacenter as cass-operator would. All given conditions

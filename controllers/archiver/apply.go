@@ -34,7 +34,7 @@ type children struct {
 type digest [sha256.Size]byte
 
 // apply applies the wanted objects, and puts what it changed into live. If the API server rejects some of
-// them permanently, apply returns its messages and still applies the others.
+// them permanently, or a webhook for them does not answer, apply returns messages and still applies the others.
 func (c *children) apply(
 	ctx context.Context, to client.Client, a *v1alpha1.Archiver, wanted []render.Object, live map[childKey]client.Object,
 ) (refused string, err error) {
@@ -58,6 +58,8 @@ func (c *children) apply(
 		switch {
 		case isRefusal(err):
 			messages = append(messages, fmt.Sprintf("%s: %v", key, err))
+		case silentWebhook(err) != "":
+			messages = append(messages, fmt.Sprintf("%s: the webhook %s does not answer: start the operator that serves it", key, silentWebhook(err)))
 		case err != nil:
 			return "", fmt.Errorf("applying %s: %w", key, err)
 		case have != nil && applied.GetResourceVersion() == have.GetResourceVersion():
@@ -121,6 +123,17 @@ func digestOf(want []byte, have client.Object) (digest, error) {
 // retried.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
+}
+
+// silentWebhook returns the name of the webhook that the API server could not call, or "". Other operators
+// have webhooks for their kinds. While such an operator is away, engines must still follow the spec.
+func silentWebhook(err error) string {
+	if !apierrors.IsInternalError(err) {
+		return ""
+	}
+	_, after, _ := strings.Cut(err.Error(), `failed calling webhook "`)
+	name, _, _ := strings.Cut(after, `"`)
+	return name
 }
 
 // typed returns an object as its Go type. An object of a kind that the scheme does not know stays as it is.

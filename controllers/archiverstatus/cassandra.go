@@ -1,6 +1,7 @@
 package archiverstatus
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -220,11 +221,11 @@ func nodesStuck(_ *Input, d *Datacenter) (reason, message string) {
 	return "", ""
 }
 
-func datacenterStarting(_ *Input, d *Datacenter) (reason, message string) {
+func datacenterStarting(in *Input, d *Datacenter) (reason, message string) {
 	if d.is(dcInitialized) {
 		return "", ""
 	}
-	return v1alpha1.ReasonCassandraStarting, fmt.Sprintf("%d of %d nodes are ready", d.ready(), d.Size)
+	return v1alpha1.ReasonCassandraStarting, fmt.Sprintf("%d of %d nodes are ready", d.ready(), cmp.Or(d.Size, render.Managed(in.Archiver).Size))
 }
 
 // nodesUnderWay returns changes of the nodes that are in progress.

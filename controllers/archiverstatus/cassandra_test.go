@@ -94,6 +94,20 @@ func TestCassandraReadyReportsProblems(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonCassandraStarting, message: "1 of 3 nodes are ready", storage: v1alpha1.ReasonCassandraStarting,
 		},
+		"is not created yet": {
+			change: func(in *Input) { in.Datacenter, in.Schema = &Datacenter{Kind: render.KindK8ssandraCluster}, nil },
+			reason: v1alpha1.ReasonCassandraStarting, message: "0 of 3 nodes are ready", storage: v1alpha1.ReasonCassandraStarting,
+		},
+		"an earlier object is being deleted": {
+			change: func(in *Input) {
+				in.Datacenter, in.Schema = &Datacenter{Waiting: "an earlier one is being deleted"}, nil
+			},
+			reason: v1alpha1.ReasonCassandraStarting, message: "an earlier one", storage: v1alpha1.ReasonCassandraStarting,
+		},
+		"another operator is wanted": {
+			change: func(in *Input) { in.Datacenter.Conflict = "cass-operator runs this datacenter" },
+			reason: v1alpha1.ReasonCassandraRefused, message: "cass-operator runs", degraded: true,
+		},
 		"wrong storage class": {
 			change: func(in *Input) {
 				in.Datacenter.Conditions, in.Schema = nil, nil

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +14,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/authority"
 	"varve.dev/varve/test/e2e/lab"
 	"varve.dev/varve/test/epics"
 )
@@ -28,9 +30,12 @@ var _ = Describe("An archive whose Cassandra runs by k8ssandra-operator", Label(
 	BeforeAll(func(ctx SpecContext) {
 		lab.ClusterScript("k8ssandra-operator")
 		ioc := epics.StartIOCOn(GinkgoTB(), lab.HostIP, archive.Counting(pvs))
+		lab.MakeNamespace("k8ssandra")
+		nodeCertificate(ctx, "k8ssandra", "cassandra-tls", "main-db-main-service.k8ssandra.svc")
 		begun := time.Now()
-		l = lab.New(ctx, "k8ssandra", lab.Spec{"storage": lab.Spec{"cassandra": lab.Spec{"managed": lab.Spec{
+		l = lab.NewIn(ctx, "k8ssandra", lab.Spec{"storage": lab.Spec{"cassandra": lab.Spec{"managed": lab.Spec{
 			"operator": "K8ssandra", "size": 1, "storage": "4Gi", "heapSize": "512Mi",
+			"tls":       lab.Spec{"secretRef": lab.Spec{"name": "cassandra-tls"}},
 			"resources": lab.Spec{"requests": lab.Spec{"cpu": "100m", "memory": "1Gi"}, "limits": lab.Spec{"memory": "2Gi"}},
 		}}}}, ioc)
 		lab.Apply(l.Namespace, lab.Group("counting", lab.Inline(pvs...)))
@@ -93,6 +98,17 @@ var _ = Describe("An archive whose Cassandra runs by k8ssandra-operator", Label(
 		lab.Figure("created again → all PVs read", "%.0f s", time.Since(begun).Seconds())
 	}, SpecTimeout(joining))
 })
+
+// nodeCertificate creates the Secret with the certificate of Cassandra's nodes.
+func nodeCertificate(ctx SpecContext, namespace, name, host string) {
+	GinkgoHelper()
+	a := authority.New(GinkgoTB())
+	cert, key := a.Issue(GinkgoTB(), host)
+	Expect(lab.Kube.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data:       map[string][]byte{"tls.crt": cert, "tls.key": key, "tls-combined.pem": append(key, cert...), "ca.crt": a.PEM()},
+	})).To(Succeed())
+}
 
 // until returns the events before a time.
 func until(events []archive.Event, t time.Time) (out []archive.Event) {

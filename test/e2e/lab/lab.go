@@ -47,6 +47,12 @@ var Everybody = Spec{"authenticators": []Spec{{"anonymous": Spec{}}}}
 func New(ctx context.Context, namespace string, archiver Spec, iocs ...*epics.IOC) *Lab {
 	GinkgoHelper()
 	MakeNamespace(namespace)
+	return NewIn(ctx, namespace, archiver, iocs...)
+}
+
+// NewIn does the same as New in a namespace of MakeNamespace, which may contain what the Archiver needs.
+func NewIn(ctx context.Context, namespace string, archiver Spec, iocs ...*epics.IOC) *Lab {
+	GinkgoHelper()
 	l := &Lab{Namespace: namespace}
 	if archiver["epics"] == nil {
 		var ca, pva []string
