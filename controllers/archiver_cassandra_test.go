@@ -162,7 +162,7 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 		hook := silentWebhook(ctx, namespace)
 		edit(ctx, a, func() {
 			a.Spec.Engines.Replicas = new(int32(2))
-			a.Spec.Storage.Cassandra.Managed.Operator = v1alpha1.OperatorK8ssandra
+			a.Spec.Storage.Cassandra.Managed.Operator = "" // as the message says
 			a.Spec.Storage.Cassandra.Managed.CommitLog = v1alpha1.CommitLogPeriodic
 		})
 		Eventually(condition).Should(HavePrefix("CassandraRefused: K8ssandraCluster main-db: the webhook k8ssandra.example.org does not answer"))

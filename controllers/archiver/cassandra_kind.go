@@ -58,7 +58,7 @@ func chooseKind(a *v1alpha1.Archiver, cluster, datacenter foreignObject) verdict
 		v := verdict{kind: render.KindK8ssandraCluster}
 		if wants == v1alpha1.OperatorCassOperator {
 			v.conflict = "k8ssandra-operator runs this datacenter, as K8ssandraCluster " + render.ClusterName(a.Name) +
-				", and cass-operator cannot take it over: set spec.storage.cassandra.managed.operator to K8ssandra"
+				", and cass-operator cannot take it over: remove spec.storage.cassandra.managed.operator"
 		}
 		return v
 	case datacenter.ours(a):
@@ -91,7 +91,7 @@ func keptDatacenter(a *v1alpha1.Archiver, wants v1alpha1.CassandraOperator) (con
 	if render.Managed(a).Operator == "" {
 		return conflict + "remove medusa and reaper from spec.storage.cassandra.managed, which cass-operator does not support"
 	}
-	return conflict + "set spec.storage.cassandra.managed.operator to CassOperator"
+	return conflict + "remove spec.storage.cassandra.managed.operator"
 }
 
 // taken returns the verdict if an object of somebody else has the name.
