@@ -2,6 +2,7 @@ package cassandra_test
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +114,22 @@ func TestSchemaNeedsARealDatacenter(t *testing.T) {
 	ks := cassandra.Shared(t)
 	err := schema.Create(t.Context(), cql.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Datacenter: "moon"})
 	expect(t, err, cql.ErrDatacenter, "datacenter1")
+}
+
+// TestSoleReplicaOfUsersIsNoted checks that the first call notes the single replica of Cassandra's users. The next call
+// then finds replicas that another program has added, and repairs them: see TestNextStepOfReplication, "somebody altered
+// it".
+func TestSoleReplicaOfUsersIsNoted(t *testing.T) {
+	cfg := config(t)
+	cfg.ReplicationFactor, cfg.Log = 1, slog.New(slog.NewTextHandler(t.Output(), nil))
+	if err := schema.Replicate(t.Context(), cfg, schema.Replication{}); err != nil {
+		t.Fatal(err)
+	}
+	var settled int
+	err := connect(t, cfg).Query("SELECT version FROM "+cfg.Keyspace+".schema_version WHERE part = 'replicas system_auth'").ScanContext(t.Context(), &settled)
+	if err != nil || settled != 1 {
+		t.Errorf("%d replicas are noted as complete: %v", settled, err)
+	}
 }
 
 // TestTiersAreAdded checks that tables of other tiers can be added later, also while stores

@@ -191,6 +191,10 @@ func (r *replicator) subjects(ctx context.Context, session *gocql.Session, top *
 		return nil, err
 	case users.settled != 0 || users.present != users.wanted: // otherwise the keyspace had this number from the start
 		out = append(out, users)
+	case users.present == 1:
+		// A single replica is complete. With this note, a later call repairs the replicas that another program, such
+		// as k8ssandra-operator, has added.
+		return out, notes.put(ctx, settledNote("system_auth"), 1)
 	}
 	return out, nil
 }
