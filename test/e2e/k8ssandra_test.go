@@ -90,8 +90,11 @@ var _ = Describe("An archive whose Cassandra runs by k8ssandra-operator", Label(
 		Eventually(ctx, func() []string { return lab.PodsOf(ctx, l.Namespace, "") }).WithTimeout(lab.Patience).Should(BeEmpty())
 		begun := time.Now()
 		l.Install(ctx)
-		after, err := l.AllEvents(pvs, whole)
-		Expect(err).NotTo(HaveOccurred())
+		var after map[string][]archive.Event
+		Eventually(ctx, func() (err error) { // a new retrieval pod may be slow at first
+			after, err = l.AllEvents(pvs, whole)
+			return err
+		}).WithTimeout(lab.Patience).Should(Succeed())
 		for _, pv := range pvs {
 			Expect(until(after[pv], to)).To(Equal(until(before[pv], to)), pv)
 		}
