@@ -29,7 +29,10 @@ const (
 // ours reports whether the object is the Archiver's. An object that lost its owner, because the Archiver was
 // deleted without its objects, belongs to a new Archiver of the same name.
 func (f foreignObject) ours(a *v1alpha1.Archiver) bool {
-	return f.owned || f.object != nil && metav1.GetControllerOf(f.object) == nil && f.object.GetLabels()[v1alpha1.LabelArchiver] == a.Name
+	if f.owned || f.object == nil {
+		return f.owned
+	}
+	return metav1.GetControllerOf(f.object) == nil && f.object.GetLabels()[v1alpha1.LabelArchiver] == a.Name
 }
 
 // madeFor reports whether k8ssandra-operator made the object, a CassandraDatacenter, for the Archiver's
@@ -99,6 +102,6 @@ func taken(o *unstructured.Unstructured) verdict {
 	if o.GetDeletionTimestamp() != nil {
 		return verdict{waiting: fmt.Sprintf("an earlier %s %s is being deleted", o.GetKind(), o.GetName())}
 	}
-	return verdict{conflict: fmt.Sprintf("%s %s exists and does not belong to this Archiver: delete it, or give the Archiver another name",
-		o.GetKind(), o.GetName())}
+	const conflict = "%s %s exists and does not belong to this Archiver: delete it, or give the Archiver another name"
+	return verdict{conflict: fmt.Sprintf(conflict, o.GetKind(), o.GetName())}
 }
