@@ -58,8 +58,8 @@ func BenchmarkChange(b *testing.B) {
 		b.ReportAllocs()
 		all := nameindextest.Names(nameindextest.Count)
 		for b.Loop() {
-			x := New(Config{Captured: many(all)})
-			if err := x.addCaptured(b.Context(), &held{dir: l}); err != nil {
+			x, fresh := New(Config{Captured: many(all)}), &list{text: l.text, ends: l.ends}
+			if err := x.addCaptured(b.Context(), &held{dir: fresh}); err != nil {
 				b.Fatal(err)
 			}
 		}

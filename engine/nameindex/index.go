@@ -255,12 +255,12 @@ func (x *Index) apply(ctx context.Context, h, next *held, changed map[string]str
 func (x *Index) addCaptured(ctx context.Context, next *held) (err error) {
 	var more []string
 	if x.cfg.Captured != nil {
-		n := 0
+		n, has := 0, next.dir.finder()
 		for pv := range x.cfg.Captured.Names() {
 			if n++; n%atOnce == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if !next.dir.has(pv) {
+			if !has(pv) {
 				more = append(more, pv)
 			}
 		}

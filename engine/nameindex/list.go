@@ -3,10 +3,13 @@ package nameindex
 import (
 	"errors"
 	"math"
+	"math/bits"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // errTooLarge is returned for names that do not fit into a list: 16 million of the longest ones.
@@ -17,6 +20,9 @@ var errTooLarge = errors.New("the names of all PVs have more than 4 GiB")
 type list struct {
 	text string
 	ends []uint32 // name i is text[ends[i]:ends[i+1]]
+
+	hash   sync.Once // makes places
+	places []uint32  // 1 + the number of a name, or 0, at the hash of the name or soon after it; a power of two of them
 
 	fold  sync.Once // makes lower and ascii
 	lower string    // text in lower case, if it is all ASCII
@@ -77,6 +83,29 @@ func (l *list) find(name string) (at int, is bool) {
 func (l *list) has(name string) bool {
 	_, is := l.find(name)
 	return is
+}
+
+// finder returns a function like has that is faster for many names. The list then takes up to 16 bytes more for a name.
+func (l *list) finder() func(name string) bool {
+	l.hash.Do(func() {
+		places := make([]uint32, 1<<bits.Len(uint(2*l.len())))
+		for i := range l.len() {
+			at := l.place(places, l.at(i))
+			places[at] = uint32(i) + 1
+		}
+		l.places = places
+	})
+	return func(name string) bool { return l.places[l.place(l.places, name)] != 0 }
+}
+
+// place returns where a name is in a table of places, or where it would be. The table always has empty places.
+func (l *list) place(places []uint32, name string) uint64 {
+	mask := uint64(len(places) - 1)
+	at := xxhash.Sum64String(name) & mask
+	for places[at] != 0 && l.at(int(places[at]-1)) != name {
+		at = (at + 1) & mask
+	}
+	return at
 }
 
 // after returns the first name behind all names with a prefix that begins at or after the prefix itself.

@@ -119,9 +119,10 @@ func TestListsChangeAsSetsDo(t *testing.T) {
 		if want := mustList(t, all); !got.same(want) {
 			t.Fatalf("%q with %q without %q is %q, want %q", l.all(), added, removed, got.all(), want.all())
 		}
-		for _, name := range all {
-			if !got.has(name) {
-				t.Fatalf("%q lacks %q", got.all(), name)
+		has := got.finder()
+		for _, name := range slices.Concat(all, removed, added, names) {
+			if want := slices.Contains(all, name); got.has(name) != want || has(name) != want {
+				t.Fatalf("%q has %q: %t, and by its hash %t", got.all(), name, got.has(name), has(name))
 			}
 		}
 	}
