@@ -150,10 +150,11 @@ func (x *Index) version() uint64 {
 	return x.cfg.Captured.NamesVersion()
 }
 
+// hasChanges reports whether the store has reported changes that the last view may lack.
 func (x *Index) hasChanges() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.overflow || len(x.changed) > 0
+	return x.overflow || len(x.changed) > 0 || x.reported && x.updating
 }
 
 // update makes a view. The caller holds turn. h is the last view, or nil.
@@ -275,7 +276,7 @@ func (x *Index) addCaptured(ctx context.Context, next *held) (err error) {
 func (x *Index) Run(ctx context.Context) {
 	wait := time.NewTimer(0)
 	defer wait.Stop()
-	for {
+	for failed := false; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -286,11 +287,15 @@ func (x *Index) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			x.cfg.Log.Warn("reading the names of PVs failed; searches use the names that were read before, or read them", "err", err)
+			if !failed { // an outage takes long
+				x.cfg.Log.Warn("reading the names of PVs failed; searches use the names that were read before, or read them", "err", err)
+			}
+			failed = true
 			wait.Reset(retryAfter)
 		case x.reported:
 			return
 		default:
+			failed = false
 			wait.Reset(max(readEvery, readShare*h.took))
 		}
 	}

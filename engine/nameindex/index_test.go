@@ -195,6 +195,34 @@ func TestAWriterFindsItsChange(t *testing.T) {
 	}
 }
 
+// slow is a store that reports changes, and takes a second to read an entry.
+type slow struct{ *pebble.Store }
+
+func (s slow) Channel(ctx context.Context, pv string) (store.Channel, bool, error) {
+	time.Sleep(time.Second)
+	return s.Store.Channel(ctx, pv)
+}
+
+// TestASearchWaitsForAChangeThatAnotherOneReads begins a search while another one reads the entry of a new PV. Both must find it.
+func TestASearchWaitsForAChangeThatAnotherOneReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := openStore(t)
+		x := New(Config{Store: slow{st}})
+		namesOf(t, x)
+		add(t, st, "NEW")
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if got := namesOf(t, x); len(got) != 1 {
+					t.Errorf("a search finds %q", got)
+				}
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+	})
+}
+
 // TestOnlyNewNamesAreChanges makes sure that sealers, which add to the entries of all PVs, cause no new view.
 func TestOnlyNewNamesAreChanges(t *testing.T) {
 	st := openStore(t)

@@ -61,7 +61,7 @@ func (r *Reader) sees(ctx context.Context) func(pv string) bool {
 	if r.Visible == nil {
 		return nil
 	}
-	return func(pv string) bool { return r.Sees(ctx, pv) }
+	return func(pv string) bool { return r.Visible(ctx, pv) } // the names are canonical; a reader that hides PVs hides others
 }
 
 // scanNames adds the matching names in the directory, and those being captured. It reads the whole directory.
