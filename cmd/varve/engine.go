@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net/http"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"varve.dev/varve/agent"
 	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/nameindex"
 	"varve.dev/varve/engine/peer"
 	"varve.dev/varve/engine/serve"
 	"varve.dev/varve/engine/serve/overview"
@@ -144,6 +144,8 @@ type enginePod struct {
 	gate     gate
 	older    *older
 	handler  http.Handler
+	// names are nil unless the engine serves the read APIs.
+	names *nameindex.Index
 }
 
 // openEngine checks the options and acquires all resources.
@@ -195,8 +197,8 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 		return err
 	}
 	if p.opts.retrieval {
-		captured := func() iter.Seq[string] { return p.engine.Capture().Names() }
-		cfg.Reader = newReader(p.store, p.engine, p.engine.Shards(), captured, p.opts.clock)
+		cfg.Reader = newReader(p.store, p.engine, p.engine.Shards(), p.engine.Capture(), p.opts.clock, p.opts.log)
+		p.names = cfg.Reader.Index
 		p.opts.through.later = true // capture does not depend on credentials for reading
 		if p.older, err = p.opts.through.open(cfg.Reader, reg, restricted()); err != nil {
 			return err
@@ -257,6 +259,9 @@ func (p *enginePod) run(ctx context.Context) error {
 	agents.Go(func() { p.agent.Run(answering) })
 	if p.policies != nil {
 		agents.Go(func() { p.policies.Run(answering) })
+	}
+	if p.names != nil {
+		agents.Go(func() { p.names.Run(answering) })
 	}
 
 	<-failed.Done()

@@ -27,7 +27,7 @@ func TestReadersCompareTimesWithTheStore(t *testing.T) {
 	c := clock.New(clock.Config{Read: func() (int64, time.Duration) { return time.Now().Add(-time.Hour).UnixNano(), 0 }})
 	st := timed{now: time.Now().UnixNano()}
 	c.Use(st)
-	if r := newReader(st, nil, 1, nil, c); r.Now() != st.now {
+	if r := newReader(st, nil, 1, nil, c, nil); r.Now() != st.now {
 		t.Errorf("the reader's time is %v, want that of the store, %v", time.Unix(0, r.Now()), time.Unix(0, st.now))
 	}
 }

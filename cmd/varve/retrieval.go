@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"varve.dev/varve/engine/clock"
+	"varve.dev/varve/engine/nameindex"
 	"varve.dev/varve/engine/names"
 	"varve.dev/varve/engine/serve"
 	"varve.dev/varve/engine/serve/overview"
@@ -105,6 +106,7 @@ type retrievalPod struct {
 	// policies say who may read which PVs, in addition to the access file.
 	policies *policies.Policies
 	clock    *clock.Clock
+	names    *nameindex.Index
 	gate     gate
 	older    *older
 	handler  http.Handler
@@ -145,7 +147,8 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 		Dialer: o.dialer(reg),
 	})
 	p.groups, p.policies = groups.New(api, o.namespace, o.archiver), policies.New(api, o.namespace, o.archiver, "", o.log)
-	reader := newReader(p.store, p.routing, o.shards, p.routing.Names, p.clock)
+	reader := newReader(p.store, p.routing, o.shards, p.routing, p.clock, o.log)
+	p.names = reader.Index
 	if p.older, err = o.through.open(reader, reg, restricted()); err != nil {
 		return nil, err
 	}
@@ -191,6 +194,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	wg.Go(func() { p.groups.Run(asking) })
 	wg.Go(func() { p.clock.Run(asking) })
 	wg.Go(func() { p.policies.Run(asking) })
+	wg.Go(func() { p.names.Run(asking) })
 	<-failed.Done()
 	stopHTTP(endpointDelay, 30*time.Second)
 	stopSides()

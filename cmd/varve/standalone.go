@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -214,8 +213,7 @@ func (s *server) warnings() []string {
 
 // serve creates the HTTP handler.
 func (s *server) serve(reg *prometheus.Registry) (err error) {
-	captured := func() iter.Seq[string] { return s.Capture().Names() }
-	s.reader = newReader(s.store, s.Engine, s.Shards(), captured, s.opts.clock)
+	s.reader = newReader(s.store, s.Engine, s.Shards(), s.Capture(), s.opts.clock, s.opts.log)
 	if s.older, err = s.opts.through.open(s.reader, reg, nil); err != nil {
 		return err
 	}
@@ -271,6 +269,7 @@ func (s *server) run(parent context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.files.Run(ctx) })
 	wg.Go(func() { s.checkReaders(ctx) })
+	wg.Go(func() { s.reader.Index.Run(ctx) })
 	if s.opts.pprof != "" {
 		wg.Go(func() { s.profiles(ctx) })
 	}

@@ -53,6 +53,7 @@ type Manager struct {
 	channels map[string]*channel
 	shards   map[int]map[*channel]struct{}
 	gone     Totals // of removed channels
+	version  uint64 // changes when channels does
 	used     [NumProviders]bool
 
 	conditions *conditions
@@ -175,6 +176,7 @@ func (m *Manager) addOrChange(shard int, ch Channel) {
 	if c == nil {
 		c = &channel{pv: ch.PV, m: m, journal: m.shardJournal(shard), filter: filter{set: ch.Settings}, group: ch.Group}
 		m.channels[ch.PV] = c
+		m.version++
 		m.enterShardLocked(shard, c)
 	} else if c.shard != shard {
 		m.leaveShardLocked(c)
@@ -211,6 +213,7 @@ func (m *Manager) remove(c *channel) Ended {
 	defer m.mu.Unlock()
 	m.gone.add(c)
 	delete(m.channels, c.pv)
+	m.version++
 	m.leaveShardLocked(c)
 	now := m.instant()
 	return Ended{PV: c.pv, Group: c.group, Shard: c.shard, Time: c.afterMarksLocked(now, now.Begin)}
@@ -357,6 +360,19 @@ func (m *Manager) Names() iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// Captures reports whether a PV is captured.
+func (m *Manager) Captures(pv string) bool {
+	_, captured := m.Shard(pv)
+	return captured
+}
+
+// NamesVersion returns another number after each change of the set of captured PVs.
+func (m *Manager) NamesVersion() uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.version
 }
 
 // Status returns a snapshot of a channel.

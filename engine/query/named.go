@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"varve.dev/varve/engine/nameindex"
 	"varve.dev/varve/engine/names"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
@@ -345,7 +346,7 @@ func (n *named) throughSeam(ctx context.Context, list []string, err error) (int6
 }
 
 // addNamed adds the aliases that match, and the PVs of which a former name matches.
-func (r *Reader) addNamed(ctx context.Context, found *namesFound, match func(pv string) bool) error {
+func (r *Reader) addNamed(ctx context.Context, found *namesFound, p nameindex.Pattern) error {
 	if r.named == nil {
 		return nil
 	}
@@ -361,11 +362,11 @@ func (r *Reader) addNamed(ctx context.Context, found *namesFound, match func(pv 
 			continue
 		}
 		for _, alias := range f.Aliases {
-			if pv, _ := v.Target(alias); pv == f.PV && r.Sees(ctx, alias) && match(alias) {
+			if pv, _ := v.Target(alias); pv == f.PV && r.Sees(ctx, alias) && p.Matches(alias) {
 				found.add(alias)
 			}
 		}
-		if slices.ContainsFunc(v.Former(f.PV), func(old string) bool { return r.Sees(ctx, old) && match(old) }) {
+		if f.PV > p.After && slices.ContainsFunc(v.Former(f.PV), func(old string) bool { return r.Sees(ctx, old) && p.MatchesAny(old) }) {
 			found.add(f.PV)
 		}
 	}

@@ -3,75 +3,12 @@ package query
 import (
 	"context"
 	"iter"
-	"maps"
 	"slices"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
-
-// Names returns the sorted names of all matching PVs, in the directory or being captured, and those of the other archive:
-// see Through.Names. It returns at most limit names; a negative limit means no limit.
-func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit int) ([]string, error) {
-	found := namesFound{limit: limit, set: map[string]struct{}{}}
-	if err := r.addNamed(ctx, &found, match); err != nil {
-		return nil, err
-	}
-	if r.Captured != nil {
-		for pv := range r.Captured() {
-			if ctx.Err() != nil { // match may be slow
-				return nil, ctx.Err()
-			}
-			if r.Sees(ctx, pv) && match(pv) { // a match may have effects
-				found.add(pv)
-			}
-		}
-	}
-	for ch, err := range r.Store.Channels(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if match(ch.PV) {
-			found.add(ch.PV)
-		}
-	}
-	if r.Through != nil {
-		if err := r.addOutside(ctx, &found, match); err != nil {
-			return nil, err
-		}
-	}
-	return found.sorted(), nil
-}
-
-// Sees reports whether the sender of a request may know a PV. It is for what is read from elsewhere
-// than the store and the memory of engines, which hide PVs by themselves.
-func (r *Reader) Sees(ctx context.Context, pv string) bool {
-	return r.Visible == nil || r.Visible(ctx, pvname.Canonical(pv))
-}
-
-// namesFound is a set of names. It holds little more than the first names, up to the limit.
-type namesFound struct {
-	limit int
-	set   map[string]struct{}
-}
-
-func (n *namesFound) add(pv string) {
-	n.set[pv] = struct{}{}
-	if n.limit >= 0 && len(n.set) > 2*n.limit+1024 {
-		for _, pv := range slices.Sorted(maps.Keys(n.set))[n.limit:] {
-			delete(n.set, pv)
-		}
-	}
-}
-
-func (n *namesFound) sorted() []string {
-	all := slices.Sorted(maps.Keys(n.set))
-	if n.limit >= 0 {
-		all = all[:min(n.limit, len(all))]
-	}
-	return all
-}
 
 // Known reports whether a PV is being captured or was captured once, even if it never connected.
 func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {

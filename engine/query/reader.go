@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"varve.dev/varve/engine/nameindex"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/scan"
@@ -109,6 +110,9 @@ type Reader struct {
 	// Captured yields the PVs being captured. The directory may not know them yet. It
 	// may be nil.
 	Captured func() iter.Seq[string]
+	// Index finds names. It has the directory of the store and the PVs of Captured. It may be nil. In this case, each search
+	// for names reads the whole directory.
+	Index *nameindex.Index
 	// Visible reports whether the sender of a request may know a PV, given its canonical name. It
 	// may be nil, which means every PV. Store and Recent must hide the same PVs: see Sees.
 	Visible func(ctx context.Context, pv string) bool

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/nameindex"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve/access"
@@ -70,7 +71,7 @@ func newGuarded(t *testing.T, file string) *guarded {
 	g.cfg = &Config{
 		Reader: &query.Reader{
 			Store: r.store, Shards: 4, Now: func() int64 { return newYear }, Recent: memory{},
-			Captured: func() iter.Seq[string] { return slices.Values([]string{"PUBLIC:X", "SECRET:A", "SECRET:B"}) },
+			Index: nameindex.New(nameindex.Config{Store: r.store, Captured: capturedNames{"PUBLIC:X", "SECRET:A", "SECRET:B"}}),
 		},
 		Channels: &r.channels, Gatherer: reg,
 		Metrics: NewMetrics(reg), Ready: func() error { return nil }, Warnings: func() []string { return []string{"SECRET:A is faulty"} },
@@ -79,6 +80,13 @@ func newGuarded(t *testing.T, file string) *guarded {
 	g.serve()
 	return g
 }
+
+// capturedNames are captured PVs that never change.
+type capturedNames []string
+
+func (c capturedNames) Names() iter.Seq[string] { return slices.Values(c) }
+func (c capturedNames) Captures(pv string) bool { return slices.Contains(c, pv) }
+func (c capturedNames) NamesVersion() uint64    { return 1 }
 
 // serve starts the server of the configuration.
 func (g *guarded) serve() {

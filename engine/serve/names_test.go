@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/nameindex"
 	"varve.dev/varve/engine/names"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
@@ -32,7 +33,7 @@ func newNamed(t *testing.T, facts ...names.Fact) *rig {
 	w.Run(ended, t.Context())
 	reg := prometheus.NewRegistry()
 	h, err := New(&Config{
-		Reader: &query.Reader{Store: r.store, Shards: 4, Now: func() int64 { return newYear }}, Channels: &r.channels, Names: book, Gatherer: reg, Metrics: NewMetrics(reg),
+		Reader: &query.Reader{Store: r.store, Shards: 4, Now: func() int64 { return newYear }, Index: nameindex.New(nameindex.Config{Store: r.store})}, Channels: &r.channels, Names: book, Gatherer: reg, Metrics: NewMetrics(reg),
 		Ready: func() error { return nil }, Archive: "lab/main", Version: "1.2.3", Now: func() time.Time { return time.Unix(0, newYear) }, Log: slog.New(slog.DiscardHandler),
 	})
 	r.check(err)

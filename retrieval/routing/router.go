@@ -161,6 +161,7 @@ func (r *Router) rebuild() {
 		return n, ok
 	})
 	next.addFormer(&r.former, func(name string) (*pvSet, bool) { n, ok, _ := r.lists.Get(name); return n, ok })
+	next.countFrom(r.table.Load())
 	r.table.Store(next)
 	r.metrics.setTable(next)
 	if haveShards && havePods && tried {
@@ -184,3 +185,12 @@ func (r *Router) Ready() error {
 
 // Names yields the PVs of all channel lists, in no particular order.
 func (r *Router) Names() iter.Seq[string] { return r.table.Load().all() }
+
+// Captures reports whether a channel list has a PV.
+func (r *Router) Captures(pv string) bool {
+	_, certain := r.table.Load().find(pv)
+	return certain
+}
+
+// NamesVersion returns another number after each change of the set of PVs in the channel lists.
+func (r *Router) NamesVersion() uint64 { return r.table.Load().version }

@@ -61,6 +61,8 @@ type table struct {
 	names map[string]string
 	// former holds the lists that shards recently had, by shard.
 	former map[int][]*pvSet
+	// version is another one after each change of the lists that shards capture.
+	version uint64
 }
 
 // has reports whether the set contains a PV with this hash.
@@ -150,6 +152,19 @@ func (t *table) all() iter.Seq[string] {
 				}
 			}
 		}
+	}
+}
+
+// countFrom sets the version of the table that follows another one.
+func (t *table) countFrom(last *table) {
+	lists := func(t *table) (all []*pvSet) {
+		for i := range t.routes {
+			all = append(all, t.routes[i].lists...)
+		}
+		return all
+	}
+	if t.version = last.version; !slices.Equal(lists(t), lists(last)) { // a list never changes
+		t.version++
 	}
 }
 

@@ -88,7 +88,7 @@ func (h *Handler) namedFlag(a args) (any, error) {
 
 // exportConfig answers the type info of all captured PVs that have connected.
 func (h *Handler) exportConfig(a args) (any, error) {
-	limit, match, err := selection(a, noLimit)
+	limit, selected, err := selection(a, noLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (h *Handler) exportConfig(a args) (any, error) {
 			if n == limit {
 				return
 			}
-			if err == nil && !match(s.PV) {
+			if err == nil && !selected.Matches(s.PV) {
 				continue
 			}
 			i := &info{name: s.PV, captured: true, status: s}

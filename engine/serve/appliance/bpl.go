@@ -29,6 +29,9 @@ type (
 	text string
 	// list is a JSON list whose elements are read while they are sent.
 	list iter.Seq2[any, error]
+	// pvList is a JSON list of names, and lines are names, one per line. They are read while they are sent.
+	pvList iter.Seq2[string, error]
+	lines  iter.Seq2[string, error]
 )
 
 // statusError is an error with a status code of its own.
@@ -153,6 +156,10 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, answer any) {
 		_, _ = w.Write([]byte(answer)) // an error means that the client has disconnected
 	case list:
 		h.writeList(w, r, answer)
+	case pvList:
+		h.writeNames(w, r, answer)
+	case lines:
+		h.writeLines(w, r, answer)
 	default:
 		writeJSON(w, http.StatusOK, answer)
 	}

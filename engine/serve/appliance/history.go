@@ -36,7 +36,7 @@ type past struct {
 func (h *Handler) pasts(a args, keep func(s *capture.Status) bool, entry func(s *capture.Status) fields,
 	read func(ctx context.Context, p *past) error,
 ) ([]*past, error) {
-	_, match, err := selection(a, noLimit)
+	_, selected, err := selection(a, noLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (h *Handler) pasts(a args, keep func(s *capture.Status) bool, entry func(s 
 		switch {
 		case err != nil:
 			return nil, incomplete(a.r.Context(), err)
-		case !match(s.PV) || !keep(&s):
+		case !selected.Matches(s.PV) || !keep(&s):
 			continue
 		case len(all) == maxHistories:
 			return nil, statusError{fmt.Errorf("the report would read the history of more than %d PVs; select some with pv or regex", maxHistories),

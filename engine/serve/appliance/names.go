@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/nameindex"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/field"
@@ -59,15 +60,11 @@ func (h *Handler) allAliases(a args) (any, error) {
 }
 
 func (h *Handler) matching(a args, limit int) (any, error) {
-	limit, match, err := selection(a, limit)
+	limit, p, err := selection(a, limit)
 	if err != nil {
 		return nil, err
 	}
-	names, err := h.Reader.Names(a.r.Context(), match, limit)
-	if names == nil {
-		names = []string{}
-	}
-	return names, err
+	return pvList(h.Reader.Search(a.r.Context(), p, limit)), nil
 }
 
 // searchForPVsRegex answers the names that match a regular expression, one per line.
@@ -75,43 +72,38 @@ func (h *Handler) searchForPVsRegex(a args) (any, error) {
 	if a.Get("regex") == "" {
 		return nil, badQuery{errors.New("parameter regex: a regular expression of names is required")}
 	}
-	match, err := request.Regexp(a.Get("regex"))
+	p, err := request.RegexpPattern(a.Get("regex"))
 	if err != nil {
 		return nil, badQuery{err}
 	}
-	names, err := h.Reader.Names(a.r.Context(), match, noLimit)
-	var lines strings.Builder
-	for _, name := range names {
-		lines.WriteString(name + "\n")
-	}
-	return text(lines.String()), err
+	return lines(h.Reader.Search(a.r.Context(), p, noLimit)), nil
 }
 
 // selection returns what the parameters limit, pv and regex select.
-func selection(a args, limit int) (int, request.Matcher, error) {
+func selection(a args, limit int) (int, nameindex.Pattern, error) {
 	limit, err := request.Limit(a.Values, limit)
 	if err != nil {
-		return 0, nil, badQuery{err}
+		return 0, nameindex.Pattern{}, badQuery{err}
 	}
-	match, err := matcher(a.Values)
+	p, err := patternOf(a.Values)
 	if err != nil {
-		return 0, nil, badQuery{err}
+		return 0, nameindex.Pattern{}, badQuery{err}
 	}
-	return limit, match, nil
+	return limit, p, nil
 }
 
-// matcher returns the matcher for the parameter pv, which is a list of globs, or for the
-// parameter regex. If both are absent, the matcher matches all names.
-func matcher(q url.Values) (request.Matcher, error) {
+// patternOf returns the pattern of the parameter pv, which is a list of globs, or of the
+// parameter regex. If both are absent, the pattern selects all names.
+func patternOf(q url.Values) (nameindex.Pattern, error) {
 	switch {
 	case q.Get("pv") != "" && q.Get("regex") != "":
-		return nil, errors.New("parameters pv and regex: a request may have one of them")
+		return nameindex.Pattern{}, errors.New("parameters pv and regex: a request may have one of them")
 	case q.Get("pv") != "":
-		return request.Globs(splitNames(q["pv"])...)
+		return request.GlobsPattern(splitNames(q["pv"])...)
 	case q.Get("regex") != "":
-		return request.Regexp(q.Get("regex"))
+		return request.RegexpPattern(q.Get("regex"))
 	}
-	return request.All, nil
+	return nameindex.Pattern{}, nil
 }
 
 // splitNames splits lists of names at commas. A comma between braces belongs to a name,
@@ -145,7 +137,7 @@ func (h *Handler) pausedNames(a args) (any, error) { return h.namesOf(a, isPause
 func isPaused(s *capture.Status) bool { return s.State == capture.Paused }
 
 func (h *Handler) namesOf(a args, has func(s *capture.Status) bool) (any, error) {
-	limit, match, err := selection(a, noLimit)
+	limit, p, err := selection(a, noLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +149,7 @@ func (h *Handler) namesOf(a args, has func(s *capture.Status) bool) (any, error)
 		if len(names) == limit {
 			break
 		}
-		if match(s.PV) && has(&s) {
+		if p.Matches(s.PV) && has(&s) {
 			names = append(names, s.PV)
 		}
 	}

@@ -26,7 +26,7 @@ type report struct {
 
 // answer answers the report.
 func (p *report) answer(h *Handler, a args) (any, error) {
-	limit, match, err := selection(a, noLimit)
+	limit, selected, err := selection(a, noLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (p *report) answer(h *Handler, a args) (any, error) {
 			return nil, incomplete(a.r.Context(), err)
 		}
 		rank, has := p.rank(&s)
-		if !has || !match(s.PV) {
+		if !has || !selected.Matches(s.PV) {
 			continue
 		}
 		e := p.entry(&s)

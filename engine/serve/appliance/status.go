@@ -57,7 +57,7 @@ const maxStatuses = 100_000
 // statusNames returns the requested names, each once: first those without wildcards, as they are in
 // the request and even if they are unknown.
 func (h *Handler) statusNames(ctx context.Context, a args) ([]string, error) {
-	limit, match, err := selection(a, noLimit)
+	limit, p, err := selection(a, noLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (h *Handler) statusNames(ctx context.Context, a args) ([]string, error) {
 	}
 	requested := splitNames(a.Values["pv"])
 	if len(requested) == 0 {
-		return h.Reader.Names(ctx, match, limit)
+		return h.Reader.Find(ctx, p, limit)
 	}
 	names, seen, globs := []string(nil), map[string]bool{}, false
 	add := func(name string) {
@@ -83,7 +83,7 @@ func (h *Handler) statusNames(ctx context.Context, a args) ([]string, error) {
 		}
 	}
 	if globs {
-		matching, err := h.Reader.Names(ctx, match, limit)
+		matching, err := h.Reader.Find(ctx, p, limit)
 		if err != nil {
 			return nil, err
 		}

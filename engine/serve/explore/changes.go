@@ -112,11 +112,11 @@ func (h *Handler) compared(ctx context.Context, q *changesQuery) ([]string, erro
 	if q.group != "" {
 		return h.members(ctx, q.group)
 	}
-	match, err := request.Globs(q.pattern)
+	p, err := request.GlobsPattern(q.pattern)
 	if err != nil {
 		return nil, badRequest{err}
 	}
-	pvs, err := h.reader.Names(ctx, match, maxCompared+1)
+	pvs, err := h.reader.Find(ctx, p, maxCompared+1)
 	switch {
 	case err != nil:
 	case len(pvs) == 0:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"varve.dev/varve/engine/nameindex"
 	"varve.dev/varve/engine/serve/request"
 	"varve.dev/varve/engine/serve/value"
 )
@@ -12,25 +13,25 @@ import (
 // byPattern answers the names that match a glob. As in the Cassandra PV Archiver, case does not
 // matter.
 func (h *Handler) byPattern(w http.ResponseWriter, r *http.Request) {
-	match, err := request.GlobFold(r.PathValue("pattern"))
+	p, err := request.GlobFoldPattern(r.PathValue("pattern"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	h.names(w, r, match)
+	h.names(w, r, p)
 }
 
 // byRegexp answers the names that match a regular expression.
 func (h *Handler) byRegexp(w http.ResponseWriter, r *http.Request) {
-	match, err := request.Regexp(r.PathValue("pattern"))
+	p, err := request.RegexpPattern(r.PathValue("pattern"))
 	if err != nil {
 		http.Error(w, fmt.Sprintf("the path ends in no regular expression of RE2: %v", errors.Unwrap(err)), http.StatusBadRequest)
 		return
 	}
-	h.names(w, r, match)
+	h.names(w, r, p)
 }
 
-func (h *Handler) names(w http.ResponseWriter, r *http.Request, match request.Matcher) {
+func (h *Handler) names(w http.ResponseWriter, r *http.Request, p nameindex.Pattern) {
 	if !checkKey(w, r) {
 		return
 	}
@@ -45,13 +46,11 @@ func (h *Handler) names(w http.ResponseWriter, r *http.Request, match request.Ma
 		return
 	}
 	defer leave()
-	names, err := h.Reader.Names(r.Context(), match, -1)
-	if err != nil {
-		h.fail(w, r, err)
-		return
-	}
 	l := newList(w, q)
-	for _, name := range names {
+	for name, failed := range h.Reader.Search(r.Context(), p, -1) {
+		if err = failed; err != nil {
+			break
+		}
 		l.beginItem()
 		l.Buf = value.AppendString(l.Buf, name)
 		if err = l.endItem(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/nameindex"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/serve/absence"
 	"varve.dev/varve/engine/serve/openapi"
@@ -79,27 +80,28 @@ func (h *Handler) page(ctx context.Context, passes func(s *capture.Status) bool,
 
 // filter returns the filter for the parameters pv, state, group and after.
 func filter(q *openapi.Query) (func(s *capture.Status) bool, error) {
-	match, err := matcher(q)
-	after, state, group := q.Get("after"), q.Get("state"), q.Get("group")
+	p, err := patternOf(q)
+	p.After = q.Get("after")
+	state, group := q.Get("state"), q.Get("group")
 	return func(s *capture.Status) bool {
-		return s.PV > after && match(s.PV) && passesFilter(state, s.State.String()) && passesFilter(group, s.Group)
+		return p.Matches(s.PV) && passesFilter(state, s.State.String()) && passesFilter(group, s.Group)
 	}, err
 }
 
-// matcher returns what the parameter pv matches: all PVs if it is absent.
-func matcher(q *openapi.Query) (request.Matcher, error) {
+// patternOf returns the pattern of the parameter pv. It selects all PVs if the parameter is absent.
+func patternOf(q *openapi.Query) (nameindex.Pattern, error) {
 	if q.Get("pv") == "" {
-		return request.All, nil
+		return nameindex.Pattern{}, nil
 	}
-	return request.Globs(q.Get("pv"))
+	return request.GlobsPattern(q.Get("pv"))
 }
 
-// foldable is matcher for a call that has the parameter ignoreCase.
-func foldable(q *openapi.Query) (request.Matcher, error) {
+// foldable is patternOf for a call that has the parameter ignoreCase.
+func foldable(q *openapi.Query) (nameindex.Pattern, error) {
 	if q.Get("pv") == "" || q.Get("ignoreCase") != "true" {
-		return matcher(q)
+		return patternOf(q)
 	}
-	return request.GlobFold(q.Get("pv"))
+	return request.GlobFoldPattern(q.Get("pv"))
 }
 
 // ignoreCase describes the parameter ignoreCase.

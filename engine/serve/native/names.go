@@ -25,7 +25,7 @@ const (
 func (h *Handler) names(w http.ResponseWriter, r *http.Request, q *openapi.Query) {
 	limit := q.Int("limit")
 	near := q.Get("near")
-	match, err := foldable(q)
+	p, err := foldable(q)
 	switch {
 	case err != nil || near == "":
 	case q.Has("description"):
@@ -53,13 +53,12 @@ func (h *Handler) names(w http.ResponseWriter, r *http.Request, q *openapi.Query
 		h.answerNames(w, r, list.Names(), limit, err)
 		return
 	}
-	after := q.Get("after")
-	passes := func(pv string) bool { return pv > after && match(pv) }
+	p.After = q.Get("after")
 	if q.Has("description") {
-		h.describedNames(w, r, q.Get("description"), passes, limit)
+		h.describedNames(w, r, q.Get("description"), p.Matches, limit)
 		return
 	}
-	all, err := h.Reader.Names(r.Context(), passes, limit+1)
+	all, err := h.Reader.Find(r.Context(), p, limit+1)
 	h.answerNames(w, r, all, limit, err)
 }
 

@@ -138,10 +138,10 @@ func (h *Handler) readTable(ctx context.Context, passes func(s *capture.Status) 
 
 // tableFilter returns the filter for the parameters pv, ignoreCase, state, group, engine, cause and only.
 func tableFilter(q *openapi.Query) (func(s *capture.Status) bool, error) {
-	match, err := foldable(q)
+	p, err := foldable(q)
 	state, group, engine, cause, only := q.Get("state"), q.Get("group"), q.Get("engine"), strings.ToLower(q.Get("cause")), selections[q.Get("only")]
 	return func(s *capture.Status) bool {
-		return match(s.PV) && passesFilter(state, s.State.String()) && passesFilter(group, s.Group) && passesFilter(engine, s.Engine) &&
+		return p.Matches(s.PV) && passesFilter(state, s.State.String()) && passesFilter(group, s.Group) && passesFilter(engine, s.Engine) &&
 			(cause == "" || strings.Contains(strings.ToLower(s.Cause), cause)) && (only == nil || only(s))
 	}, err
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/varve/engine/nameindex"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/serve/request"
 )
@@ -28,6 +29,8 @@ type expression struct {
 type selector struct {
 	name  string // one PV, or empty
 	match []request.Matcher
+	// search is a pattern that selects at least the PVs that match selects.
+	search nameindex.Pattern
 }
 
 // matches reports whether the name of a PV matches.
@@ -36,6 +39,13 @@ func (s *selector) matches(pv string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(s.match, func(m request.Matcher) bool { return !m(pv) })
+}
+
+// pattern returns the pattern of a search for the PVs.
+func (s *selector) pattern() nameindex.Pattern {
+	p := s.search
+	p.Match = s.matches
+	return p
 }
 
 // functions are those that are applied to a window.
@@ -255,15 +265,15 @@ func (s *selector) add(op, text string) error {
 	case op == "!=":
 		s.match = append(s.match, func(pv string) bool { return pv != name })
 	default:
-		m, err := request.Regexp(text)
+		p, err := request.RegexpPattern(text)
 		if err != nil {
 			return errors.New(strings.TrimPrefix(err.Error(), "parameter regex: "))
 		}
 		if op == "!~" {
-			yes := m
-			m = func(pv string) bool { return !yes(pv) }
+			s.match = append(s.match, func(pv string) bool { return !p.Match(pv) })
+			break
 		}
-		s.match = append(s.match, m)
+		s.match, s.search = append(s.match, p.Match), p
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func (h *Handler) points(ctx context.Context, pv string, e *expression, g grid) 
 // If the selector names a PV that the archive does not know, find returns a warning.
 func (h *Handler) find(ctx context.Context, s *selector, limit int) (names []string, warning string, err error) {
 	if s.name == "" {
-		names, err = h.Reader.Names(ctx, s.matches, limit+1)
+		names, err = h.Reader.Find(ctx, s.pattern(), limit+1)
 		return names, "", err
 	}
 	if !s.matches(s.name) {

@@ -66,17 +66,22 @@ func (h *Handler) names(ctx context.Context, q url.Values) (names, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(list) == 1 && list[0].name != "" {
+	if len(list) == 1 {
 		names, _, err = h.find(ctx, list[0], limit)
-		return names, nil, err
+		return cutNames(names, limit, err)
 	}
 	names, err = h.Reader.Names(ctx, func(pv string) bool {
 		return len(list) == 0 || slices.ContainsFunc(list, func(s *selector) bool { return s.matches(pv) })
 	}, limit+1)
+	return cutNames(names, limit, err)
+}
+
+// cutNames returns the first names, and a warning if there are more.
+func cutNames(names []string, limit int, err error) ([]string, []string, error) {
 	if len(names) > limit {
-		names, warnings = names[:limit], []string{fmt.Sprintf("results truncated: there are more than %d PVs", limit)}
+		return names[:limit], []string{fmt.Sprintf("results truncated: there are more than %d PVs", limit)}, err
 	}
-	return names, warnings, err
+	return names, nil, err
 }
 
 // labels answers the names of the labels.

@@ -2,8 +2,6 @@ package request
 
 import (
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -132,36 +130,4 @@ func lower(c byte) byte {
 		return c + 'a' - 'A'
 	}
 	return c
-}
-
-// Regexp matches whole names, in the syntax of RE2. It refuses expressions that would take too
-// long.
-func Regexp(pattern string) (Matcher, error) {
-	if len(pattern) > maxPattern {
-		return nil, fmt.Errorf("parameter regex: %w", &tooLarge{len(pattern), "bytes", maxPattern})
-	}
-	whole := `^(?:` + pattern + `)$`
-	parsed, err := syntax.Parse(whole, syntax.Perl)
-	if err != nil {
-		return nil, fmt.Errorf("parameter regex: %w", err)
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, fmt.Errorf("parameter regex: %w", err)
-	}
-	if n := len(program.Inst); n > maxProgram {
-		return nil, fmt.Errorf("parameter regex: %w", &tooLarge{n, "instructions when it is compiled", maxProgram})
-	}
-	return regexp.MustCompile(whole).MatchString, nil // the syntax is right
-}
-
-// tooLarge is the error of a regular expression that would take too long.
-type tooLarge struct {
-	n    int
-	unit string
-	most int
-}
-
-func (e *tooLarge) Error() string {
-	return fmt.Sprintf("the expression has %d %s, and may have at most %d; shorten it, or repeat less", e.n, e.unit, e.most)
 }

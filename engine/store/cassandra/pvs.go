@@ -45,3 +45,17 @@ func (s *Store) pvsIn(table string) readTokens[string] {
 		}
 	}
 }
+
+// ChannelNames implements store.NameLister.
+func (s *Store) ChannelNames(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for pv, err := range readRing(ctx, s.cfg.Keyspace+".channel", channelPage, s.pvsIn("channel")) {
+			if err != nil {
+				err = fmt.Errorf("reading the names in the directory: %w", err)
+			}
+			if !yield(pv, err) || err != nil {
+				return
+			}
+		}
+	}
+}

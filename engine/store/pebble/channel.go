@@ -1,7 +1,9 @@
 package pebble
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -23,6 +25,7 @@ const (
 
 // AddChannel implements store.Store.
 func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
+	defer s.reportDirectory(c.PV, false)
 	return s.commit(ctx, "channel", func(b *pebble.Batch) error {
 		var err error
 		add := func(set byte, element int64) {
@@ -65,6 +68,47 @@ func (s *Store) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
 	return s.channels(ctx, []byte{tableChannel})
 }
 
+// ChannelNames implements store.NameLister.
+func (s *Store) ChannelNames(ctx context.Context) iter.Seq2[string, error] {
+	prefix := []byte{tableChannel}
+	return func(yield func(string, error) bool) {
+		var last []byte // the part of the last key that is the same for all elements of a PV
+		for e, err := range scan(ctx, s.db, prefix, after(prefix)) {
+			if err == nil && last != nil && bytes.HasPrefix(e.key, last) {
+				continue
+			}
+			var pv string
+			if err == nil {
+				var rest []byte
+				var ok bool
+				if pv, rest, ok = pvOf(e.key); ok {
+					last = append(last[:0], e.key[:len(e.key)-len(rest)]...)
+				} else {
+					err = fmt.Errorf("reading the directory: %w", errCorrupt)
+				}
+			}
+			if !yield(pv, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// ReportDirectory implements store.DirectoryReporter.
+func (s *Store) ReportDirectory(changed func(pv string, deleted bool)) {
+	s.reporting.Lock()
+	defer s.reporting.Unlock()
+	s.changed = append(s.changed, changed)
+}
+
+func (s *Store) reportDirectory(pv string, deleted bool) {
+	s.reporting.RLock()
+	defer s.reporting.RUnlock()
+	for _, changed := range s.changed {
+		changed(pv, deleted)
+	}
+}
+
 // channels yields the directory entries whose keys have a prefix.
 func (s *Store) channels(ctx context.Context, prefix []byte) iter.Seq2[store.Channel, error] {
 	return func(yield func(store.Channel, error) bool) {
@@ -93,6 +137,7 @@ func (s *Store) channels(ctx context.Context, prefix []byte) iter.Seq2[store.Cha
 
 // DropDamaged removes the elements of the entry of a PV that cannot be read.
 func (s *Store) DropDamaged(ctx context.Context, pv string) error {
+	defer s.reportDirectory(pv, true)
 	return s.commit(ctx, "repair of the directory", func(b *pebble.Batch) error {
 		prefix := pvKey(tableChannel, pv)
 		for e, err := range scan(ctx, s.db, prefix, after(prefix)) {

@@ -13,6 +13,7 @@ import (
 
 // Delete implements store.Store. It deletes everything in one batch.
 func (s *Store) Delete(ctx context.Context, pv string) error {
+	defer s.reportDirectory(pv, true)
 	return s.commit(ctx, "deletion", func(b *pebble.Batch) error {
 		var errs []error
 		for _, table := range []byte{tableHeader, tableBlob, tableRollup, tableMark, tableMetadata, tableChannel} {

@@ -47,9 +47,16 @@ type Store struct {
 	rolling  sync.Mutex     // held while a rollup's stamp is read and a later rollup is written
 
 	dropping sync.RWMutex // held for reading while blocks are written
+
+	reporting sync.RWMutex                    // guards changed
+	changed   []func(pv string, deleted bool) // what ReportDirectory was given
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store             = (*Store)(nil)
+	_ store.NameLister        = (*Store)(nil)
+	_ store.DirectoryReporter = (*Store)(nil)
+)
 
 // Open opens the archive in a directory and creates the directory if it does not exist. The
 // store locks the directory until Close. Meanwhile, another Open fails with ErrInUse.

@@ -91,4 +91,16 @@ func testChannels(t *testing.T, s *suite) {
 		}
 	}
 	equal(t, "the directory", got, want)
+	names := map[string]int{}
+	for pv, err := range store.DirectoryNames(t.Context(), s) {
+		must(t, err)
+		if _, ours := want[pv]; ours {
+			names[pv]++
+		}
+	}
+	for pv := range want {
+		if names[pv] != 1 {
+			t.Errorf("%s is %d times in the names of the directory", pv, names[pv])
+		}
+	}
 }
