@@ -144,6 +144,11 @@ fmt: ## Format the code.
 lint: ## Run golangci-lint.
 	$(GOLANGCI_LINT) run $(PKG)
 
+# It needs the network: the database is at https://vuln.go.dev (VULNDB is another one).
+.PHONY: vulncheck
+vulncheck: ## Look up known vulnerabilities of the code that Varve calls, in Go's database.
+	$$(hack/tools.sh govulncheck) $(VULNDB:%=-db %) ./...
+
 .PHONY: verify
 verify: ## Check that generated files, formatting and go.mod are up to date.
 	SINGLE="$(SINGLE)" hack/verify.sh
@@ -155,16 +160,16 @@ alerts: ## Test the alerts of the chart varve-operator with promtool, which is b
 	$$(hack/tools.sh promtool) test rules test/alerts/testdata/alerts.test.yaml
 
 .PHONY: deps
-deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes, Helm.
-	@$(MAKE) --no-print-directory --jobs=3 fetch-epics fetch-clients fetch-cassandra build-kubernetes build-helm
+deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes, Helm, Dex.
+	@$(MAKE) --no-print-directory --jobs=3 fetch-epics fetch-clients fetch-cassandra build-kubernetes build-tools
 
 # Downloads run beside the builds, which need the processors for minutes on a fresh machine.
-.PHONY: fetch-epics fetch-clients fetch-cassandra build-kubernetes build-helm
+.PHONY: fetch-epics fetch-clients fetch-cassandra build-kubernetes build-tools
 fetch-epics: ; hack/venv.sh epics
 fetch-clients: ; hack/venv.sh clients
 fetch-cassandra: ; hack/cassandra/cassandra.sh fetch
 build-kubernetes: ; hack/cluster/cluster.sh assets
-build-helm: ; hack/tools.sh helm
+build-tools: ; hack/tools.sh helm && hack/tools.sh dex
 
 # Tests whose names begin with TestLong_ take minutes. They test the types of every server,
 # thousands of seeds, and Cassandra nodes that fail and return.

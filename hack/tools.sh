@@ -5,7 +5,9 @@
 #   hack/tools.sh controller-gen
 #   hack/tools.sh cosign            signs releases
 #   hack/tools.sh cyclonedx-gomod   lists what a program is built from
+#   hack/tools.sh dex               an OpenID Connect issuer for tests, from hack/dex
 #   hack/tools.sh golangci-lint     with kube-api-linter, from hack/linter
+#   hack/tools.sh govulncheck       finds known vulnerabilities
 #   hack/tools.sh helm
 #   hack/tools.sh promtool          tests alerts
 #   hack/tools.sh vale              checks words, by .vale.ini
@@ -15,17 +17,20 @@
 # older Go rejects newer code. Several callers can run at the same time.
 set -euo pipefail
 
-usage() { echo "usage: ${0##*/} actionlint|controller-gen|cosign|cyclonedx-gomod|golangci-lint|helm|promtool|vale" >&2; exit 2; }
+usage() { echo "usage: ${0##*/} actionlint|controller-gen|cosign|cyclonedx-gomod|dex|golangci-lint|govulncheck|helm|promtool|vale" >&2; exit 2; }
 [[ $# -eq 1 ]] || usage
 
-linter=$(dirname "$(readlink -f "$0")")/linter # a module of its own
+modules=$(dirname "$(readlink -f "$0")") # linter and dex are modules of their own
+source_of() { cat "$modules/$1"/{go.mod,go.sum,main.go} | sha256sum | cut -c1-12; }
 
 case $1 in
   actionlint)     version=v1.7.12 package=github.com/rhysd/actionlint/cmd/actionlint ;;
   controller-gen) version=v0.21.0 package=sigs.k8s.io/controller-tools/cmd/controller-gen ;;
   cosign)         version=v2.6.5 package=github.com/sigstore/cosign/v2/cmd/cosign ;;
   cyclonedx-gomod) version=v1.10.0 package=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod ;;
-  golangci-lint)  version=$(cat "$linter"/{go.mod,go.sum,main.go} | sha256sum | cut -c1-12) ;;
+  dex)            version=$(source_of dex) module=dex ;;
+  golangci-lint)  version=$(source_of linter) module=linter ;;
+  govulncheck)    version=v1.9.0 package=golang.org/x/vuln/cmd/govulncheck ;;
   helm)           version=v3.22.0 package=helm.sh/helm/v3/cmd/helm ;;
   promtool)       version=v0.305.0 package=github.com/prometheus/prometheus/cmd/promtool ;;
   vale)           version=v3.19.0 package=github.com/errata-ai/vale/v3/cmd/vale cgo=1 ;; # it parses Go in C
@@ -44,8 +49,8 @@ if [[ ! -x $binary ]]; then
   if [[ ! -x $binary ]]; then # another caller may have installed it in the meantime
     echo "installing $1 $version" >&2
     export GOBIN=$dir/new GOFLAGS= CGO_ENABLED=${cgo:-0}
-    if [[ $1 == golangci-lint ]]; then
-      (cd "$linter" && go build -trimpath -o "$GOBIN/$1" .) >&2
+    if [[ -n ${module:-} ]]; then
+      (cd "$modules/$module" && go build -trimpath -o "$GOBIN/$1" .) >&2
     else
       go install -trimpath "$package@$version" >&2
     fi

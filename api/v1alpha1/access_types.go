@@ -4,6 +4,7 @@ package v1alpha1
 // --access`.
 //
 // +kubebuilder:validation:XValidation:rule="self.authenticators.filter(a, has(a.anonymous)).size() <= 1 && self.authenticators.filter(a, has(a.networks)).size() <= 1 && self.authenticators.filter(a, has(a.kubernetes)).size() <= 1",fieldPath=".authenticators",message="authenticators may have anonymous, networks and kubernetes at most once each"
+// +kubebuilder:validation:XValidation:rule="self.authenticators.filter(a, has(a.jwt) && has(a.jwt.login)).size() <= 1",fieldPath=".authenticators",message="only one authenticator may have jwt.login: users of the web UI can log in at one issuer"
 // +kubebuilder:validation:XValidation:rule="!self.authenticators.exists(a, has(a.trustedProxy)) || (has(self.tls) && has(self.tls.clientCASecretRef))",fieldPath=".tls",message="trustedProxy requires tls.clientCASecretRef: Varve knows the proxy by its certificate"
 // +kubebuilder:validation:XValidation:rule="!has(self.readers) || has(self.default)",fieldPath=".default",message="readers require default, which says who may read all other PVs: {everybody: true}, {nobody: true}, or groups and users"
 type RetrievalAccess struct {
@@ -125,6 +126,8 @@ type NetworkAccess struct {
 }
 
 // JWTAccess accepts tokens of an OpenID Connect issuer.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.login) || has(self.login.clientID) || self.audience.matches('^[!-~]+$')",fieldPath=".login",message="login requires clientID, because the audience has spaces, or other characters than those of ASCII"
 type JWTAccess struct {
 	// issuer is the URL of the issuer, in the claim iss of tokens.
 	// +required
@@ -163,6 +166,31 @@ type JWTAccess struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,2}s|[12][0-9]{2}s|300s|[0-5]m)$')",message="clockSkew must be at most 5m, such as 30s"
 	ClockSkew Duration `json:"clockSkew,omitempty"`
+	// login lets users of the web UI log in at this issuer. {} uses the audience as the client ID.
+	// Register the client as public, with the redirect URL https://NAME-OF-THE-ARCHIVE/login.
+	// +optional
+	Login *LoginAccess `json:"login,omitempty"`
+}
+
+// LoginAccess says how users of the web UI log in at an OpenID Connect issuer.
+type LoginAccess struct {
+	// clientID is the ID of the public client. With another ID than the audience, the web UI sends
+	// access tokens for the audience instead of ID tokens. Default: the audience.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[!-~]+$`
+	ClientID string `json:"clientID,omitempty"`
+	// scopes are the scopes to request, with openid among them. Default: openid and profile.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^[!#-\[\]-~]+$`
+	// +kubebuilder:validation:XValidation:rule="'openid' in self",message="scopes must contain openid: without it, an issuer gives no ID token"
+	Scopes []string `json:"scopes,omitempty"`
 }
 
 // KubernetesAccess accepts tokens that the API server accepts.

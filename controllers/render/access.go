@@ -117,6 +117,16 @@ func (f *accessFiles) issuer(i int, j *v1alpha1.JWTAccess) map[string]any {
 	if len(j.Algorithms) > 0 {
 		out["algorithms"] = j.Algorithms
 	}
+	if l := j.Login; l != nil {
+		login := map[string]any{}
+		if l.ClientID != "" {
+			login["clientID"] = l.ClientID
+		}
+		if len(l.Scopes) > 0 {
+			login["scopes"] = l.Scopes
+		}
+		out["login"] = login
+	}
 	if ref := j.CASecretRef; ref != nil {
 		out["caFile"] = path.Join(f.mount(fmt.Sprint("issuer-", i), ref.Name), "ca.crt")
 	}

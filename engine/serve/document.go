@@ -28,7 +28,7 @@ var documentCall = openapi.Call{
 // Sections describes the calls of /api/v1 that each server has.
 func Sections() []openapi.Section {
 	return []openapi.Section{
-		openapi.Common(), native.Section(), files.Section(), explore.Section(), overview.Section(), {Calls: []openapi.Call{documentCall}},
+		openapi.Common(), native.Section(), files.Section(), explore.Section(), overview.Section(), {Calls: []openapi.Call{documentCall, loginCall}},
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // open reports whether a path is answered without an identity: the UI, which asks for a token, and
 // what has no data. Probes of Kubernetes send no tokens.
 func open(path string) bool {
-	return path == "/" || path == "/healthz" || path == "/readyz" || path == "/api/" || path == "/api/v1/openapi.json" ||
+	return path == "/" || path == "/healthz" || path == "/readyz" || path == "/api/" || path == documentCall.Path || path == loginCall.Path ||
 		strings.HasPrefix(path, "/assets/") || slices.Contains(ui.Pages, strings.TrimPrefix(path, "/"))
 }
 

@@ -13,6 +13,8 @@ var openRoutes = []route{
 	{"GET /pv", []string{"/pv?pv=%s"}},
 	{"GET /archive", []string{"/archive"}},
 	{"GET /groups", []string{"/groups"}},
+	{"GET /login", []string{"/login?code=a&state=%s"}},
+	{"GET /api/v1/login", []string{"/api/v1/login"}},
 	{"GET /assets/{name}", []string{"/assets/none.js"}},
 	{"GET /healthz", []string{"/healthz"}},
 	{"GET /readyz", []string{"/readyz"}},

@@ -187,7 +187,8 @@ func (c *Config) registerRead(mux *http.ServeMux) {
 	(&promapi.Handler{Reader: c.Reader, Reads: gate, Version: c.Version, Now: c.Now, Log: c.Log}).Register(mux)
 	explore.New(c.Reader, c.Channels, gate, c.Now, c.Log).Register(mux)
 	c.registerDocument(mux)
-	ui.Register(mux)
+	c.registerLogin(mux)
+	ui.Register(mux, c.Access.Login().Origin())
 	mux.HandleFunc("GET /api/{$}", c.index)
 }
 

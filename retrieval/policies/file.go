@@ -38,17 +38,23 @@ func load(dir, archiver string) (list []v1alpha1.ArchivePolicy, found bool, err 
 	if err != nil {
 		return nil, false, fmt.Errorf("reading the saved ArchivePolicies: %w", err)
 	}
-	var s saved
+	list, err = decode(text, archiver)
+	return list, err == nil, err
+}
+
+// decode returns the policies in the text of a file.
+func decode(text []byte, archiver string) ([]v1alpha1.ArchivePolicy, error) {
 	if len(text) > maxFile {
-		return nil, false, fmt.Errorf("the file of saved ArchivePolicies has more than %d bytes", maxFile)
+		return nil, fmt.Errorf("the file of saved ArchivePolicies has more than %d bytes", maxFile)
 	}
+	var s saved
 	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, false, fmt.Errorf("decoding the saved ArchivePolicies: %w", err)
+		return nil, fmt.Errorf("decoding the saved ArchivePolicies: %w", err)
 	}
 	if s.Archiver != archiver {
-		return nil, false, fmt.Errorf("the saved ArchivePolicies are of the Archiver %q", s.Archiver)
+		return nil, fmt.Errorf("the saved ArchivePolicies are of the Archiver %q", s.Archiver)
 	}
-	return s.Policies, true, nil
+	return s.Policies, nil
 }
 
 // save replaces the file. If it fails, there is no file, so that no old policies are used later.

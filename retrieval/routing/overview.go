@@ -124,8 +124,13 @@ func (r *Router) fetchReport(ctx context.Context, url string) (*report.Report, e
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the engine answers %s", res.Status)
 	}
+	return decodeReport(res.Body)
+}
+
+// decodeReport decodes the report of an engine.
+func decodeReport(r io.Reader) (*report.Report, error) {
 	var rep report.Report
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxReport)).Decode(&rep); err != nil {
+	if err := json.NewDecoder(io.LimitReader(r, maxReport)).Decode(&rep); err != nil {
 		return nil, fmt.Errorf("decoding the report of the engine: %w", err)
 	}
 	return &rep, nil

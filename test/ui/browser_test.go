@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,11 +39,17 @@ type page struct {
 // open opens a URL in a new tab. Cookies, stored settings and the cache are those of a new browser.
 func open(t *testing.T, url string) *page {
 	t.Helper()
+	return openWith(t, url)
+}
+
+// openWith is open for a page that also sends requests to other URLs that begin so.
+func openWith(t *testing.T, url string, others ...string) *page {
+	t.Helper()
 	ctx, profile := openTab(t)
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	t.Cleanup(cancel)
 	p := &page{t: t, ctx: ctx, downloads: t.TempDir(), problems: make(chan string, 100)}
-	p.watch(url)
+	p.watch(append(others, url[:len("http://")+len(hostOf(url))], "blob:", "data:"))
 	p.run(chromedp.EmulateViewport(1280, 720), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}),
 		emulation.SetFocusEmulationEnabled(true), network.Enable(), runtime.Enable(), log.Enable(),
 		browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllow).WithBrowserContextID(profile).WithDownloadPath(p.downloads).WithEventsEnabled(true),
@@ -50,9 +57,8 @@ func open(t *testing.T, url string) *page {
 	return p
 }
 
-// watch collects problems of the page.
-func (p *page) watch(url string) {
-	origin := url[:len("http://")+len(hostOf(url))]
+// watch collects problems of the page. Its requests may have URLs that begin in one of several ways.
+func (p *page) watch(allowed []string) {
 	report := func(text string) {
 		select {
 		case p.problems <- text:
@@ -68,7 +74,7 @@ func (p *page) watch(url string) {
 				report("security: " + e.Entry.Text)
 			}
 		case *network.EventRequestWillBeSent:
-			if u := e.Request.URL; len(u) < len(origin) || u[:len(origin)] != origin && u[:5] != "blob:" && u[:5] != "data:" {
+			if u := e.Request.URL; !slices.ContainsFunc(allowed, func(begin string) bool { return strings.HasPrefix(u, begin) }) {
 				report("request to another host: " + u)
 			}
 		}
@@ -125,7 +131,8 @@ func (p *page) wait(expression string) {
 func isNavigation(err error) bool {
 	var refused *cdproto.Error
 	return errors.As(err, &refused) &&
-		(strings.Contains(refused.Message, "Cannot find context") || strings.Contains(refused.Message, "Execution context was destroyed"))
+		(strings.Contains(refused.Message, "Cannot find context") || strings.Contains(refused.Message, "Execution context was destroyed") ||
+			strings.Contains(refused.Message, "Inspected target navigated"))
 }
 
 // ready waits until the page shows all data of its range.

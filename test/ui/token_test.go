@@ -137,10 +137,17 @@ func (a *archive) guard() (ann string) {
 	ann, line, err := access.NewToken("ann", nil, time.Now().Add(time.Hour))
 	a.check(err)
 	a.check(os.WriteFile(filepath.Join(dir, "tokens"), []byte(line+"\n"), 0o600))
-	a.check(os.WriteFile(filepath.Join(dir, "access.yaml"), []byte("access: [{tokens: {file: tokens}}]\n"), 0o600))
-	config, err := access.Load(filepath.Join(dir, "access.yaml"))
+	a.admit(filepath.Join(dir, "access.yaml"), "access: [{tokens: {file: tokens}}]\n", time.Now)
+	return ann
+}
+
+// admit makes an archive apply an access file, which it writes, by a clock.
+func (a *archive) admit(file, text string, now func() time.Time) {
+	a.t.Helper()
+	a.check(os.WriteFile(file, []byte(text), 0o600))
+	config, err := access.Load(file)
 	a.check(err)
-	who, err := access.New(config, access.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	who, err := access.New(config, access.Options{Now: now, Log: slog.New(slog.DiscardHandler)})
 	a.check(err)
 	reg := prometheus.NewRegistry()
 	h, err := serve.New(&serve.Config{
@@ -149,7 +156,6 @@ func (a *archive) guard() (ann string) {
 	})
 	a.check(err)
 	a.server.Config.Handler = h
-	return ann
 }
 
 // TestLiveUpdatesWithAToken checks that all requests of a live plot send the token, and that the plot goes on

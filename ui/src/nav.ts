@@ -14,4 +14,5 @@ export const nav: NavItem[] = [
   { name: "pv" },
   { name: "archive", title: "Archive" },
   { name: "groups", title: "Groups" },
+  { name: "login" },
 ];

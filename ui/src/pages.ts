@@ -14,6 +14,7 @@ const loads: Record<string, PageOf["load"]> = {
   pv: () => import("./pages/pv"),
   archive: () => import("./pages/archive"),
   groups: () => import("./pages/groups"),
+  login: () => import("./pages/login"),
 };
 
 export const pages: PageOf[] = nav.map((item) => ({ ...item, load: loads[item.name] }));

@@ -37,7 +37,7 @@ export const PV = ({ name }: { name: string }) => <a class="name" href={href("pv
 
 /** Trouble says why the page does not show the present. */
 export function Trouble({ of, utc }: { of: Polled<unknown>; utc: boolean }) {
-  const { taken } = useAccess();
+  const { taken, loggedIn } = useAccess();
   if (!of.error) return null;
   return (
     <p class="banner" role="alert">
@@ -45,7 +45,7 @@ export function Trouble({ of, utc }: { of: Polled<unknown>; utc: boolean }) {
       {of.data !== undefined && of.at && ` The page shows the state of ${clock(of.at, utc)}.`}
       {of.wait > 0 && ` It tries again in ${Math.ceil(of.wait)} s.`}{" "}
       <button type="button" onClick={of.retry}>Try now</button>
-      {of.error.status === 403 && taken && <>{" "}<button type="button" onClick={open}>Use another token</button></>}
+      {of.error.status === 403 && taken && <>{" "}<button type="button" onClick={open}>{loggedIn ? "Log in as somebody else" : "Use another token"}</button></>}
     </p>
   );
 }

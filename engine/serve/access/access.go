@@ -22,6 +22,7 @@ type Access struct {
 	files   []*tokenFile
 	hosts   map[string]bool
 	origins map[string]bool
+	login   *Login // nil: users of the web UI cannot log in
 }
 
 // bearer returns the identity of a token. It returns errNotMine if another authenticator may know it,
@@ -43,7 +44,7 @@ type Options struct {
 
 // New prepares the authenticators of a configuration. It reads the files of tokens.
 func New(c *Config, o Options) (*Access, error) {
-	a := &Access{rules: &c.rules, hosts: map[string]bool{}, origins: map[string]bool{}}
+	a := &Access{rules: &c.rules, hosts: map[string]bool{}, origins: map[string]bool{}, login: c.login()}
 	for _, h := range append([]string{"localhost", strings.ToLower(o.Hostname)}, c.Hosts...) {
 		a.hosts[h] = true
 	}

@@ -130,6 +130,9 @@ func (c *Config) setAuthenticators(list node) error {
 		if c.has(&a) {
 			return e.errorf("an authenticator of this kind is in the list already")
 		}
+		if a.JWT != nil && a.JWT.Login != nil && c.login() != nil {
+			return e.errorf("jwt.login: another authenticator has this field already; users of the web UI can log in at one issuer")
+		}
 		if a.TrustedProxy != nil && (c.TLS == nil || c.TLS.ClientCA == "") {
 			return e.errorf("trustedProxy needs the field tls with clientCA beside access, to know the proxy by its certificate")
 		}
@@ -144,6 +147,16 @@ func (c *Config) has(a *Authenticator) bool {
 		return a.Anonymous != nil && b.Anonymous != nil || a.Networks != nil && b.Networks != nil ||
 			a.Kubernetes != nil && b.Kubernetes != nil
 	})
+}
+
+// login returns how users of the web UI log in, or nil.
+func (c *Config) login() *Login {
+	for i := range c.Authenticators {
+		if j := c.Authenticators[i].JWT; j != nil && j.Login != nil {
+			return j.Login
+		}
+	}
+	return nil
 }
 
 func parseAuthenticator(n node) (a Authenticator, err error) {

@@ -28,6 +28,8 @@ type JWT struct {
 	Algorithms             []jose.SignatureAlgorithm
 	// ClockSkew is how far the clocks of the issuer and of this machine may differ.
 	ClockSkew time.Duration
+	// Login is nil if users of the web UI do not log in at this issuer.
+	Login *Login
 }
 
 // algorithms are those that a configuration may allow. All of them have public keys: a token that is
@@ -45,7 +47,7 @@ const (
 )
 
 func parseJWT(n node) (*JWT, error) {
-	fields, err := n.fields("issuer", "audience", "keys", "caFile", "userClaim", "groupsClaim", "algorithms", "clockSkew")
+	fields, err := n.fields("issuer", "audience", "keys", "caFile", "userClaim", "groupsClaim", "algorithms", "clockSkew", "login")
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,13 @@ func parseJWT(n node) (*JWT, error) {
 			return nil, err
 		}
 	}
-	return j, j.check(n)
+	if err := j.check(n); err != nil {
+		return nil, err
+	}
+	if v, has := fields["login"]; has {
+		j.Login, err = parseLogin(v, j)
+	}
+	return j, err
 }
 
 func parseAlgorithms(n node) (all []jose.SignatureAlgorithm, err error) {

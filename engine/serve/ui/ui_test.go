@@ -13,7 +13,7 @@ import (
 func get(t *testing.T, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	mux := http.NewServeMux()
-	Register(mux)
+	Register(mux, "")
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -38,6 +38,18 @@ func TestPageNeedsNoOtherHostAndNoInlineScript(t *testing.T) {
 	}
 	if strings.Contains(page, "<style") || strings.Contains(page, "://") || regexp.MustCompile(`(src|href)="/`).MatchString(page) {
 		t.Errorf("the page has an inline style, an absolute URL or another host:\n%s", page)
+	}
+}
+
+// TestPageConnectsToTheIssuer checks that pages may send requests to the archive and to the issuer of a login only.
+func TestPageConnectsToTheIssuer(t *testing.T) {
+	for issuer, want := range map[string]string{"": "connect-src 'self';", "https://login.example.org": "connect-src 'self' https://login.example.org;"} {
+		mux, w := http.NewServeMux(), httptest.NewRecorder()
+		Register(mux, issuer)
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/login", nil))
+		if got := w.Header().Get("Content-Security-Policy"); !strings.Contains(got, want) {
+			t.Errorf("with the issuer %q, the policy is %s", issuer, got)
+		}
 	}
 }
 
