@@ -39,6 +39,8 @@ type Input struct {
 	// CassandraOperatorNamespace is the namespace of the operator that runs managed Cassandra. It is
 	// empty if it is unknown.
 	CassandraOperatorNamespace string
+	// Restore is the ArchiveRestore that restores a backup into the archive, or "". Engines start after it.
+	Restore string
 }
 
 // Object is an object to apply.
