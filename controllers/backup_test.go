@@ -229,6 +229,18 @@ var _ = Describe("Backups", func() {
 		Eventually(events(ctx)).Should(ContainSubstring("FilesNotDeleted: Archiver main no longer exists, so the files of backup lost-"))
 	})
 
+	It("do not hinder the deletion of their namespace", func(ctx SpecContext) {
+		start()
+		connect(ctx, 1)
+		b := newBackup(namespace, "left", v1alpha1.DeleteData)
+		Expect(k8s.Create(ctx, b)).To(Succeed())
+		end(ctx, jobOf(ctx, b, render.CreateBackup), 0, `{"end":"2026-11-27T01:40:00Z"}`)
+		Eventually(state(ctx, b, v1alpha1.ConditionComplete)).Should(HavePrefix("True Succeeded: "))
+		Expect(k8s.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+		Expect(k8s.Delete(ctx, b)).To(Succeed())
+		Eventually(gone(ctx, b)).Should(BeTrue())
+	})
+
 	It("begin at the times of a schedule, once after the operator was away", func(ctx SpecContext) {
 		connect(ctx, 1)
 		s := &v1alpha1.ArchiveBackupSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hourly"}, Spec: v1alpha1.ArchiveBackupScheduleSpec{

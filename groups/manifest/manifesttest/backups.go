@@ -58,8 +58,10 @@ var backups = []struct{ kind, name, spec, want string }{
 	{v1alpha1.KindArchiveBackupSchedule, "x", "schedule: '30 1 * * *', keep: 0" + template, "spec.keep"},
 	{v1alpha1.KindArchiveBackupSchedule, "x", "schedule: '30 1 * * *'", "spec.template: Required value"},
 	{v1alpha1.KindArchiveBackupSchedule, "x", "schedule: '30 1 * * *', template: {" + main + ", destination: {}}", oneField},
+	{v1alpha1.KindArchiveBackupSchedule, "x", "schedule: '30 1 * * *', template: {" + inFolder("a//b") + "}", "path must be a folder below the volume"},
 
 	{v1alpha1.KindArchiveRestore, "after-accident", restored, ""},
+	{v1alpha1.KindArchiveRestore, "x", main + ", source: {persistentVolumeClaim: {claimName: backups, path: ../other}}, backupName: b", "path must be a folder below the volume"},
 	{v1alpha1.KindArchiveRestore, "x", restored + ", into: Empty, allowOtherArchive: true", ""},
 	{v1alpha1.KindArchiveRestore, strings.Repeat("x", 47), restored, "metadata.name must have at most 46 lower-case letters"},
 	{v1alpha1.KindArchiveRestore, "x", restored + ", into: Existing", `Unsupported value: "Existing"`},
