@@ -251,8 +251,8 @@ func deleteBackups(cmd *cobra.Command, arg string, names []string, keep int, len
 		}
 	}
 	if lenient {
-		if names, err = existingBackups(cmd.Context(), d, names); err != nil || names == nil {
-			return err
+		if names = existingBackups(cmd.Context(), d, names); names == nil {
+			return nil
 		}
 	}
 	removed, err := backup.Remove(cmd.Context(), d, names...)
@@ -264,9 +264,9 @@ func deleteBackups(cmd *cobra.Command, arg string, names []string, keep int, len
 }
 
 // existingBackups returns the names of backups that exist, damaged ones too. It returns nil if there is no destination.
-func existingBackups(ctx context.Context, d backup.Destination, names []string) ([]string, error) {
+func existingBackups(ctx context.Context, d backup.Destination, names []string) []string {
 	if err := backup.CheckDestination(ctx, d); errors.Is(err, backup.ErrNoDestination) {
-		return nil, nil
+		return nil
 	}
 	found := []string{}
 	for _, name := range names {
@@ -274,5 +274,5 @@ func existingBackups(ctx context.Context, d backup.Destination, names []string) 
 			found = append(found, name)
 		}
 	}
-	return found, nil
+	return found
 }

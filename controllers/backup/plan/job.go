@@ -74,44 +74,48 @@ const (
 // ObserveJob returns what a Job has done. pods are the pods of its object, also of other Jobs.
 func ObserveJob(job *batchv1.Job, pods []corev1.Pod, now time.Time) Job {
 	out := Job{State: Running, Name: job.Name, Created: job.CreationTimestamp.Time}
-	var last *corev1.ContainerStateTerminated
-	for i := range pods {
-		p := &pods[i]
-		if p.Labels[batchv1.JobNameLabel] != job.Name {
-			continue
-		}
-		if end := ended(p); end == nil {
-			out.Waits = waits(p)
-		} else if last == nil || last.FinishedAt.Time.Before(end.FinishedAt.Time) || end.ExitCode == 0 {
-			last = end
-		}
-	}
-	if last != nil {
-		out.read(last)
+	end := out.lastEnd(pods)
+	if end != nil {
+		out.read(end)
 	}
 	complete, failure := finished(job)
-	switch {
-	case complete == nil && failure == nil:
+	if complete == nil && failure == nil {
 		return out
-	case complete != nil:
-		out.Ended = complete.LastTransitionTime.Time
-	default:
-		out.Ended = failure.LastTransitionTime.Time
 	}
-	known := last != nil && (last.ExitCode == 0) == (complete != nil)
-	switch {
-	case !known && now.Sub(out.Ended) < resultPatience:
+	out.Ended = cmp.Or(complete, failure).LastTransitionTime.Time
+	known := end != nil && (end.ExitCode == 0) == (complete != nil)
+	if !known && now.Sub(out.Ended) < resultPatience {
 		return out
+	}
+	out.Waits = ""
+	switch {
 	case complete != nil:
 		out.State, out.Said = Succeeded, ""
-	case known && last.ExitCode == 1 && out.Result != nil && out.Result.End != nil:
+	case known && end.ExitCode == 1 && out.Result != nil && out.Result.End != nil:
 		out.State = Problems
 	default:
 		out.State = Failed
 		out.Said = cmp.Or(out.Said, clip(failure.Message), "see the log of Job "+job.Name)
 	}
-	out.Waits = ""
 	return out
+}
+
+// lastEnd returns the last end of the program, or nil, and notes why a pod waits. A successful end is the last one.
+func (j *Job) lastEnd(pods []corev1.Pod) (last *corev1.ContainerStateTerminated) {
+	for i := range pods {
+		p := &pods[i]
+		if p.Labels[batchv1.JobNameLabel] != j.Name {
+			continue
+		}
+		end := ended(p)
+		switch {
+		case end == nil:
+			j.Waits = waits(p)
+		case last == nil, end.ExitCode == 0, last.ExitCode != 0 && last.FinishedAt.Time.Before(end.FinishedAt.Time):
+			last = end
+		}
+	}
+	return last
 }
 
 // read reads what the program said when it ended.
