@@ -178,7 +178,7 @@ LONG = TestLong_
 # `make test` tests these packages without the race detector. They and their tests start no
 # goroutine, which `make verify` checks, so the detector finds nothing in them. It makes them take five
 # times as long.
-SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/archiverstatus \
+SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/archiverstatus ./controllers/backup/plan \
   ./controllers/figures ./controllers/groupstatus ./controllers/placement ./controllers/placement/simulate \
   ./controllers/policy ./controllers/render ./engine/block ./engine/ca/proto ./engine/change ./engine/checksum \
   ./engine/condition ./engine/destination ./engine/growth ./engine/layout ./engine/migration/csvfile ./engine/moment \

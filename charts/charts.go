@@ -26,3 +26,18 @@ var ArchiverCRD []byte
 //
 //go:embed varve-operator/files/crds/varve.dev_archiveshards.yaml
 var ArchiveShardCRD []byte
+
+// ArchiveBackupCRD is the CustomResourceDefinition of ArchiveBackup, as YAML.
+//
+//go:embed varve-operator/files/crds/varve.dev_archivebackups.yaml
+var ArchiveBackupCRD []byte
+
+// ArchiveBackupScheduleCRD is the CustomResourceDefinition of ArchiveBackupSchedule, as YAML.
+//
+//go:embed varve-operator/files/crds/varve.dev_archivebackupschedules.yaml
+var ArchiveBackupScheduleCRD []byte
+
+// ArchiveRestoreCRD is the CustomResourceDefinition of ArchiveRestore, as YAML.
+//
+//go:embed varve-operator/files/crds/varve.dev_archiverestores.yaml
+var ArchiveRestoreCRD []byte

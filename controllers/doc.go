@@ -1,6 +1,6 @@
 // Package controllers is the operator: one process per cluster that turns Archivers and
 // ArchiveGroups into running engines. This package sets up the manager, its cache and the
-// four reconcilers. Each reconciler has its own package and runs these steps in order: fetch,
+// reconcilers. Each reconciler has its own package and runs these steps in order: fetch,
 // observe, plan (pure), apply, prune, status.
 //
 //	Archiver ──────▶ archiver ── render ───────────────────▶ Deployments, Services, Job, …
@@ -13,4 +13,5 @@
 //	                            ▼            ▼
 //	ArchiveGroup ──────────▶ group ── groupstatus ─────────▶ status of the group
 //	ArchivePolicy ─────────▶ policy ───────────────────────▶ status of the policy
+//	ArchiveBackup, … ──────▶ backup ── render, backup/plan ─▶ Jobs; ArchiveBackups of schedules
 package controllers

@@ -23,7 +23,20 @@ var _ = Describe("An object that no operator has seen", func() {
 					ArchiverRef: v1alpha1.ArchiverReference{Name: "main"}, Channels: []v1alpha1.Channel{{Name: "SR:P"}},
 				},
 			},
-			"ArchivePolicy": newPolicy(namespace, "vac", "SR:VAC:", "vacuum"),
+			"ArchivePolicy":            newPolicy(namespace, "vac", "SR:VAC:", "vacuum"),
+			v1alpha1.KindArchiveBackup: newBackup(namespace, "before", v1alpha1.RetainData),
+			v1alpha1.KindArchiveBackupSchedule: &v1alpha1.ArchiveBackupSchedule{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nightly"},
+				Spec: v1alpha1.ArchiveBackupScheduleSpec{Schedule: "30 1 * * *", Template: v1alpha1.BackupTemplate{
+					ArchiverRef: v1alpha1.ArchiverReference{Name: "main"}, Destination: onVolume,
+				}},
+			},
+			v1alpha1.KindArchiveRestore: &v1alpha1.ArchiveRestore{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "after"},
+				Spec: v1alpha1.ArchiveRestoreSpec{
+					ArchiverRef: v1alpha1.ArchiverReference{Name: "main"}, Source: onVolume, BackupName: "before-1a2b3c4d",
+				},
+			},
 		} {
 			Expect(k8s.Create(ctx, o)).To(Succeed())
 			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())

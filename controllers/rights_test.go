@@ -48,6 +48,7 @@ var _ = Describe("Rights", func() {
 			"bind roles.rbac.authorization.k8s.io; escalate roles.rbac.authorization.k8s.io; bind clusterroles.rbac.authorization.k8s.io; "+
 			"create clusterroles.rbac.authorization.k8s.io; create clusterrolebindings.rbac.authorization.k8s.io; delete clusterrolebindings.rbac.authorization.k8s.io; "+
 			"create archivers.varve.dev; patch archivers.varve.dev; delete archivers.varve.dev; create archivegroups.varve.dev; delete archivegroups.varve.dev; patch archivepolicies.varve.dev; delete archivepolicies.varve.dev; "+
+			"create archivebackupschedules.varve.dev; patch archivebackupschedules.varve.dev; create archiverestores.varve.dev; patch archiverestores.varve.dev; delete archiverestores.varve.dev; "+
 			"delete persistentvolumeclaims; delete customresourcedefinitions.apiextensions.k8s.io; create tokenreviews.authentication.k8s.io", "; ") {
 			Expect(may(ctx, user, namespace, right)).To(BeFalse(), right)
 		}

@@ -23,6 +23,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/identity"
 	"varve.dev/varve/controllers/archiver"
+	"varve.dev/varve/controllers/backup"
 	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/group"
 	"varve.dev/varve/controllers/outcome"
@@ -180,6 +181,12 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		if err := r.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("setting up the operator: %w", err)
 		}
+	}
+	err := backup.Setup(mgr, backup.Config{
+		Client: mgr.GetClient(), API: mgr.GetAPIReader(), Recorder: recorder, Registerer: metrics.Registry, Image: o.Image,
+	})
+	if err != nil {
+		return fmt.Errorf("setting up the operator: %w", err)
 	}
 	return nil
 }

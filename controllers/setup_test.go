@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -102,6 +103,39 @@ var _ = Describe("The operator", func() {
 			list(ctx, namespace, &events)
 			g.Expect(events.Items).To(ContainElement(HaveField("Regarding.Kind", v1alpha1.KindArchiveGroup)))
 		}).Should(Succeed())
+
+		By("making backups")
+		b := newBackup(namespace, "before", v1alpha1.DeleteData)
+		Expect(k8s.Create(ctx, b)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, key(namespace, "before"), b)).To(Succeed())
+			g.Expect(b.Finalizers).To(ContainElement(v1alpha1.BackupFinalizer))
+			g.Expect(meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionComplete)).To(HaveValue(HaveField("Reason", v1alpha1.ReasonWaitingForSchema)))
+		}).Should(Succeed())
+		long := metav1.NewTime(time.Now().Add(-3 * 366 * 24 * time.Hour)) // ago: a backup is due
+		s := &v1alpha1.ArchiveBackupSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "yearly"}, Spec: v1alpha1.ArchiveBackupScheduleSpec{
+			Schedule: "0 0 1 1 *", Template: v1alpha1.BackupTemplate{ArchiverRef: v1alpha1.ArchiverReference{Name: "main"}, Destination: onVolume},
+		}}
+		Expect(k8s.Create(ctx, s)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, key(namespace, "yearly"), s)).To(Succeed())
+			g.Expect(s.Status.Since).NotTo(BeNil())
+			s.Status.Since = &long
+			g.Expect(k8s.Status().Update(ctx, s)).To(Succeed())
+		}).Should(Succeed())
+		edit(ctx, s, func() { s.Spec.Keep = new(int32(1)) })
+		var backups v1alpha1.ArchiveBackupList
+		Eventually(func() int { list(ctx, namespace, &backups); return len(backups.Items) }).Should(Equal(2))
+		r := &v1alpha1.ArchiveRestore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "after"}, Spec: v1alpha1.ArchiveRestoreSpec{
+			ArchiverRef: v1alpha1.ArchiverReference{Name: "main"}, Source: onVolume, BackupName: "before",
+		}}
+		Expect(k8s.Create(ctx, r)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, key(namespace, "after"), r)).To(Succeed())
+			g.Expect(meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionComplete)).To(HaveValue(HaveField("Reason", v1alpha1.ReasonWaitingForNoEngines)))
+		}).Should(Succeed())
+		Expect(k8s.Delete(ctx, b)).To(Succeed())
+		Eventually(func() error { return k8s.Get(ctx, key(namespace, "before"), b) }).Should(MatchError(ContainSubstring("not found")))
 
 		// No engine holds samples of the group, so there is no data to delete first. A
 		// deleted Archiver does not block the deletion of its groups.

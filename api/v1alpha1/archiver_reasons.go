@@ -22,6 +22,8 @@ const (
 	ReasonReady = "Ready"
 	// ReasonNoEngines: spec.engines.replicas is 0.
 	ReasonNoEngines = "NoEngines"
+	// ReasonRestoring: a backup is being restored into the archive. Reconciling has the same reason.
+	ReasonRestoring = "Restoring"
 	// ReasonEnginesNotReady: some engines are not ready.
 	ReasonEnginesNotReady = "EnginesNotReady"
 	// ReasonShardsNotCaptured: some shards with channels have no engine yet.

@@ -28,6 +28,10 @@ const (
 	KindArchiveGroup  = "ArchiveGroup"
 	KindArchiveShard  = "ArchiveShard"
 	KindArchivePolicy = "ArchivePolicy"
+
+	KindArchiveBackup         = "ArchiveBackup"
+	KindArchiveBackupSchedule = "ArchiveBackupSchedule"
+	KindArchiveRestore        = "ArchiveRestore"
 )
 
 // AddToScheme registers the types of this package.
@@ -36,7 +40,10 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Archiver{}, &ArchiverList{},
 		&ArchiveGroup{}, &ArchiveGroupList{},
 		&ArchiveShard{}, &ArchiveShardList{},
-		&ArchivePolicy{}, &ArchivePolicyList{})
+		&ArchivePolicy{}, &ArchivePolicyList{},
+		&ArchiveBackup{}, &ArchiveBackupList{},
+		&ArchiveBackupSchedule{}, &ArchiveBackupScheduleList{},
+		&ArchiveRestore{}, &ArchiveRestoreList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

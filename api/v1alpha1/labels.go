@@ -29,6 +29,8 @@ const (
 	ComponentSchema    = "schema"
 	ComponentImport    = "import"
 	ComponentFinalize  = "finalize"
+	ComponentBackup    = "backup"
+	ComponentRestore   = "restore"
 )
 
 const (

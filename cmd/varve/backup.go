@@ -215,7 +215,7 @@ func listBackups(cmd *cobra.Command, arg string, asJSON bool) error {
 }
 
 func newBackupDelete() *cobra.Command {
-	keep := 0
+	keep, lenient := 0, false
 	cmd := &cobra.Command{
 		Use:   "delete DIRECTORY [NAME…]",
 		Short: "Delete backups",
@@ -226,17 +226,18 @@ completed by the next one, even without names.`,
   varve backup delete /backup --keep 7`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := deleteBackups(cmd, args[0], args[1:], keep); err != nil {
+			if err := deleteBackups(cmd, args[0], args[1:], keep, lenient); err != nil {
 				return exitError{err, exitFailed}
 			}
 			return nil
 		},
 	}
 	cmd.Flags().IntVar(&keep, "keep", 0, "delete all backups but the latest ones: the number to keep")
+	cmd.Flags().BoolVar(&lenient, "ignore-not-found", false, "if there is no backup of a name, succeed, so that a Job can repeat the command")
 	return cmd
 }
 
-func deleteBackups(cmd *cobra.Command, arg string, names []string, keep int) error {
+func deleteBackups(cmd *cobra.Command, arg string, names []string, keep int, lenient bool) error {
 	d, err := backupsIn(arg)
 	if err != nil {
 		return err
@@ -249,10 +250,29 @@ func deleteBackups(cmd *cobra.Command, arg string, names []string, keep int) err
 			return fmt.Errorf("--keep: %w", err)
 		}
 	}
+	if lenient {
+		if names = existingBackups(cmd.Context(), d, names); names == nil {
+			return nil
+		}
+	}
 	removed, err := backup.Remove(cmd.Context(), d, names...)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d backups deleted, with %d packs of %s\n", len(names), removed.Packs, mib(removed.Bytes))
 	return err
+}
+
+// existingBackups returns the names of backups that exist, damaged ones too. It returns nil if there is no destination.
+func existingBackups(ctx context.Context, d backup.Destination, names []string) []string {
+	if err := backup.CheckDestination(ctx, d); errors.Is(err, backup.ErrNoDestination) {
+		return nil
+	}
+	found := []string{}
+	for _, name := range names {
+		if _, err := backup.Read(ctx, d, name); !errors.Is(err, backup.ErrNoBackup) {
+			found = append(found, name)
+		}
+	}
+	return found
 }

@@ -139,8 +139,8 @@ func (o *backupCreateOptions) check() error {
 	return o.storageOptions.check()
 }
 
-// source says which archive is backed up. It does not depend on the contact points.
-func (o *backupCreateOptions) source() string {
+// source says which archive it is. It does not depend on the contact points.
+func (o *existingOptions) source() string {
 	if o.locked() {
 		return "directory " + o.dir
 	}

@@ -81,8 +81,9 @@ func (o *backupVerifyOptions) verify(ctx context.Context, cmd *cobra.Command, ar
 type backupRestoreOptions struct {
 	existingOptions
 	backupRun
-	shards   int
-	parallel int
+	shards      int
+	parallel    int
+	sameArchive bool
 }
 
 func newBackupRestore() *cobra.Command {
@@ -115,6 +116,7 @@ Exit codes: 0 the archive is restored; 2 it is not, or incomplete.`,
 	o.backupRun.add(f)
 	f.IntVar(&o.shards, "shards", 64, "number of shards of the archive")
 	f.IntVar(&o.parallel, "parallel", 4, "number of packs that are written at a time; each needs up to 64 MiB of memory")
+	f.BoolVar(&o.sameArchive, "same-archive", false, "refuse a backup of an archive with another keyspace or directory")
 	return cmd
 }
 
@@ -130,8 +132,12 @@ func (o *backupRestoreOptions) restore(ctx context.Context, cmd *cobra.Command, 
 	if err != nil {
 		return result, err
 	}
-	if _, err := backup.Read(ctx, d, args[1]); err != nil { // before a directory is created
+	switch m, err := backup.Read(ctx, d, args[1]); { // before a directory is created
+	case err != nil:
 		return result, err
+	case o.sameArchive && m.Source != o.source():
+		return result, fmt.Errorf("backup %s is of another archive: it is of %s, and the archive to restore is %s; restore it without --same-archive "+
+			"(allowOtherArchive: true in an ArchiveRestore) if you want that", args[1], m.Source, o.source())
 	}
 	st, err := o.openTarget(ctx)
 	if err != nil {

@@ -105,9 +105,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	restore, err := restoring(ctx, r.Client, a)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	rendered := render.Input{
 		Archiver: a, Image: r.Image, HasServiceMonitor: monitored, HasCertificate: tls.has, HoldInternalTLS: tls.hold, Datacenter: dc.Rendered(a, schemaJobs(live)...),
-		OperatorNamespace: r.Namespace, CassandraOperatorNamespaces: r.CassandraNamespaces,
+		OperatorNamespace: r.Namespace, CassandraOperatorNamespaces: r.CassandraNamespaces, Restore: restore,
 	}
 	now, err := stage(a, render.Archiver(rendered), live)
 	if err != nil {
@@ -117,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	in.Datacenter, in.Step, in.InternalTLS, in.Templates = dc, now.step, tls.state, now.templates
+	in.Datacenter, in.Step, in.InternalTLS, in.Templates, in.Restore = dc, now.step, tls.state, now.templates, restore
 	useObjects(&in, live)
 	in.Finalization = archiverstatus.Finalize(&in)
 	now.wanted = append(now.wanted, finalizeJob(rendered, in.Finalization)...)

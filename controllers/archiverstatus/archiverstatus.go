@@ -51,6 +51,8 @@ type Input struct {
 	Templates map[string]string
 	// InternalTLS is the state of the certificates of spec.internalTLS. It is nil without this field.
 	InternalTLS *InternalTLS
+	// Restore is the ArchiveRestore that restores a backup into the archive, or "".
+	Restore string
 	// Refused names the objects that the API server rejected, with the reasons.
 	Refused string
 

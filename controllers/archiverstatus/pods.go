@@ -52,8 +52,11 @@ func podProblems(in *Input) []problem {
 	var all []problem
 	for i := range in.Pods {
 		p := &in.Pods[i]
-		if p.DeletionTimestamp != nil || p.Labels[v1alpha1.LabelComponent] == "" {
+		switch component := p.Labels[v1alpha1.LabelComponent]; {
+		case p.DeletionTimestamp != nil, component == "":
 			continue
+		case component == v1alpha1.ComponentBackup, component == v1alpha1.ComponentRestore:
+			continue // ArchiveBackups and ArchiveRestores report them
 		}
 		if found := podProblem(p, in.Mounts[p.Name]); found.reason != "" {
 			found.message = p.Labels[v1alpha1.LabelComponent] + " pod: " + found.message

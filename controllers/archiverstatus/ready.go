@@ -25,6 +25,8 @@ func ready(in *Input, storage metav1.Condition, problems []problem) metav1.Condi
 	up := readyReplicas(in.Engines)
 	uncaptured := uncaptured(in)
 	switch {
+	case in.Restore != "":
+		return no(v1alpha1.ReasonRestoring, restoringMessage(in))
 	case engines == 0:
 		return no(v1alpha1.ReasonNoEngines, "spec.engines.replicas is 0: nothing is captured")
 	case up < engines:
@@ -80,6 +82,8 @@ func progress(in *Input) metav1.Condition {
 		return *c
 	}
 	switch {
+	case in.Restore != "":
+		return yes(v1alpha1.ReasonRestoring, restoringMessage(in))
 	case !render.Embedded(in.Archiver) && !complete(in.Schema):
 		return yes(v1alpha1.ReasonSchemaRuns, "tables are being created or checked")
 	case !rolledOut(in.Engines):
@@ -93,6 +97,10 @@ func progress(in *Input) metav1.Condition {
 		Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUpToDate,
 		Message: "pods and shards are up to date with the spec",
 	}
+}
+
+func restoringMessage(in *Input) string {
+	return fmt.Sprintf("ArchiveRestore %s restores a backup into the archive: engines start after it", in.Restore)
 }
 
 func readyReplicas(d *appsv1.Deployment) int32 {

@@ -84,7 +84,11 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	if settings.HostNetwork {
 		template.Spec.WithHostNetwork(true).WithDNSPolicy(corev1.DNSClusterFirstWithHostNet)
 	}
-	return deployment(a, v1alpha1.ComponentEngine, EngineReplicas(a), engineStrategy(a), template)
+	replicas := EngineReplicas(a)
+	if in.Restore != "" {
+		replicas = 0
+	}
+	return deployment(a, v1alpha1.ComponentEngine, replicas, engineStrategy(a), template)
 }
 
 func engineArgs(a *v1alpha1.Archiver, res corev1.ResourceRequirements) []string {

@@ -39,6 +39,8 @@ type Input struct {
 	// CassandraOperatorNamespaces are the namespaces of the operators that run managed Cassandra. It is
 	// empty if they are unknown.
 	CassandraOperatorNamespaces []string
+	// Restore is the ArchiveRestore that restores a backup into the archive, or "". Engines start after it.
+	Restore string
 }
 
 // Object is an object to apply.

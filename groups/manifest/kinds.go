@@ -44,9 +44,8 @@ func (o *Object) Resembles() (why string, wrong bool) {
 	return "", false
 }
 
-// Check checks a known object as an API server does when the object is created, and returns it with defaults: an
-// *Archiver, *ArchiveGroup, *ArchivePolicy, *ArchiveShard or *ConfigMap. It returns what is wrong with an invalid
-// object instead. The content of the object changes.
+// Check checks a known object as an API server does when the object is created, and returns it with defaults: the Go
+// type of its kind. It returns what is wrong with an invalid object instead. The content of the object changes.
 func (o *Object) Check() (any, []*Error) {
 	if o.Namespace == "" {
 		o.Namespace = "default"
@@ -90,6 +89,12 @@ func (o *Object) checkOurs() (any, []error) {
 		out = &v1alpha1.ArchivePolicy{}
 	case v1alpha1.KindArchiveShard:
 		out = &v1alpha1.ArchiveShard{}
+	case v1alpha1.KindArchiveBackup:
+		out = &v1alpha1.ArchiveBackup{}
+	case v1alpha1.KindArchiveBackupSchedule:
+		out = &v1alpha1.ArchiveBackupSchedule{}
+	case v1alpha1.KindArchiveRestore:
+		out = &v1alpha1.ArchiveRestore{}
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.content, out); err != nil {
 		return nil, []error{fmt.Errorf("decoding: %w", err)}

@@ -43,6 +43,10 @@ var checkers = map[string]func() *checker{
 	v1alpha1.KindArchiveGroup:  lazy(charts.ArchiveGroupCRD),
 	v1alpha1.KindArchivePolicy: lazy(charts.ArchivePolicyCRD),
 	v1alpha1.KindArchiveShard:  lazy(charts.ArchiveShardCRD),
+
+	v1alpha1.KindArchiveBackup:         lazy(charts.ArchiveBackupCRD),
+	v1alpha1.KindArchiveBackupSchedule: lazy(charts.ArchiveBackupScheduleCRD),
+	v1alpha1.KindArchiveRestore:        lazy(charts.ArchiveRestoreCRD),
 }
 
 func lazy(crd []byte) func() *checker {

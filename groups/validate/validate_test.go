@@ -97,7 +97,7 @@ func TestOtherKinds(t *testing.T) {
 	_, got = check(Options{}, "apiVersion: varve.dev/v1\nkind: ArchiveGroup\n---\napiVersion: varve.dev/v1alpha1\nkind: ArchivGroup\n---\nkind: ArchiveGroup\n")
 	matches(t, got, []string{
 		"a.yaml:1:1: error by file: ArchiveGroup :  apiVersion varve.dev/v1 does not exist: write varve.dev/v1alpha1",
-		"a.yaml:4:1: error by file: ArchivGroup :  varve.dev has no kind ArchivGroup; its kinds are ArchiveGroup, ",
+		"a.yaml:4:1: error by file: ArchivGroup :  varve.dev has no kind ArchivGroup; its kinds are ArchiveBackup, ArchiveBackupSchedule, ArchiveGroup, ",
 		`a.yaml:7:1: error by file: ArchiveGroup :  apiVersion is missing and kind is "ArchiveGroup": an object needs both`,
 	})
 	r, got = check(Options{}, "replicas: 3\n")

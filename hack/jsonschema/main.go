@@ -40,7 +40,10 @@ func run(dir string) error {
 		return err
 	}
 	var choices []any
-	for _, crd := range [][]byte{charts.ArchiverCRD, charts.ArchiveGroupCRD, charts.ArchivePolicyCRD} {
+	for _, crd := range [][]byte{
+		charts.ArchiverCRD, charts.ArchiveGroupCRD, charts.ArchivePolicyCRD,
+		charts.ArchiveBackupCRD, charts.ArchiveBackupScheduleCRD, charts.ArchiveRestoreCRD,
+	} {
 		name, kind, s, err := schemaOf(crd)
 		if err != nil {
 			return err

@@ -104,7 +104,8 @@ func moreManifests() (all []manifesttest.Case) {
 func allRules(t *testing.T) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
-	for _, text := range [][]byte{charts.ArchiverCRD, charts.ArchiveGroupCRD, charts.ArchivePolicyCRD, charts.ArchiveShardCRD} {
+	for _, text := range [][]byte{charts.ArchiverCRD, charts.ArchiveGroupCRD, charts.ArchivePolicyCRD, charts.ArchiveShardCRD,
+		charts.ArchiveBackupCRD, charts.ArchiveBackupScheduleCRD, charts.ArchiveRestoreCRD} {
 		var crd apiextensionsv1.CustomResourceDefinition
 		if err := yaml.UnmarshalStrict(text, &crd); err != nil {
 			t.Fatal(err)

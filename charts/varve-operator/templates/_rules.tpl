@@ -196,25 +196,31 @@
 - apiGroups:
   - varve.dev
   resources:
-  - archivegroups
+  - archivebackups
   verbs:
+  - create
+  - delete
   - get
   - list
   - patch
-  - update
   - watch
 - apiGroups:
   - varve.dev
   resources:
+  - archivebackups/finalizers
   - archivegroups/finalizers
+  - archiverestores/finalizers
   - archivers/finalizers
   verbs:
   - update
 - apiGroups:
   - varve.dev
   resources:
+  - archivebackups/status
+  - archivebackupschedules/status
   - archivegroups/status
   - archivepolicies/status
+  - archiverestores/status
   - archivers/status
   - archiveshards/status
   verbs:
@@ -224,11 +230,23 @@
 - apiGroups:
   - varve.dev
   resources:
+  - archivebackupschedules
   - archivepolicies
+  - archiverestores
   - archivers
   verbs:
   - get
   - list
+  - watch
+- apiGroups:
+  - varve.dev
+  resources:
+  - archivegroups
+  verbs:
+  - get
+  - list
+  - patch
+  - update
   - watch
 - apiGroups:
   - varve.dev

@@ -17,4 +17,4 @@ type Case struct {
 }
 
 // All are all cases.
-func All() []Case { return slices.Concat(Groups(), Malformed(), Archivers(), Policies()) }
+func All() []Case { return slices.Concat(Groups(), Malformed(), Archivers(), Policies(), Backups()) }
