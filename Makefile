@@ -112,10 +112,11 @@ release-push: ## Copy the release VERSION to a registry; TO=registry.example.org
 	$(GO) run ./hack/release push -to "$(TO)" $(RELEASE)
 
 .PHONY: generate
-generate: ## Generate the DeepCopy methods of the API types, the methods of store.Pending, and openapi.json.
+generate: ## Generate the DeepCopy methods of the API types, the methods of store.Pending, openapi.json, and dashboards.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	$(GO) run ./hack/pending
 	$(GO) run ./hack/openapi
+	$(GO) run ./hack/dashboards
 
 # Deadbands and rates are floats, like the values of PVs. controller-gen accepts floats only with
 # allowDangerousTypes.
@@ -156,7 +157,7 @@ verify: ## Check that generated files, formatting and go.mod are up to date.
 ##@ Tests
 
 .PHONY: alerts
-alerts: ## Test the alerts of the chart varve-operator with promtool, which is built first.
+alerts: ## Test the alerts with promtool, whose build takes minutes; `make test` has the same cases without it.
 	$$(hack/tools.sh promtool) test rules test/alerts/testdata/alerts.test.yaml
 
 .PHONY: deps

@@ -175,7 +175,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Outcomes: outcomes, Recorder: recorder, Registerer: metrics.Registry, Image: o.Image,
 			Namespace: o.PodNamespace, CassandraNamespaces: o.CassandraNamespaces,
 		},
-		&group.Reconciler{Client: mgr.GetClient(), Fleet: engines, Outcomes: outcomes, Recorder: recorder},
+		&group.Reconciler{Client: mgr.GetClient(), Fleet: engines, Outcomes: outcomes, Recorder: recorder, Registerer: metrics.Registry},
 		&policy.Reconciler{Client: mgr.GetClient(), Outcomes: outcomes, Recorder: recorder},
 	} {
 		if err := r.SetupWithManager(mgr); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
 	"varve.dev/varve/api/v1alpha1"
@@ -102,6 +104,7 @@ var _ = Describe("The operator", func() {
 			var events eventsv1.EventList
 			list(ctx, namespace, &events)
 			g.Expect(events.Items).To(ContainElement(HaveField("Regarding.Kind", v1alpha1.KindArchiveGroup)))
+			g.Expect(seriesOf(namespace)).To(ContainElements("connected", "never_connected", "Stalled"), "alerts need these series")
 		}).Should(Succeed())
 
 		By("making backups")
@@ -142,6 +145,7 @@ var _ = Describe("The operator", func() {
 		Expect(k8s.Delete(ctx, a)).To(Succeed())
 		Expect(k8s.Delete(ctx, group)).To(Succeed())
 		Eventually(func() error { return k8s.Get(ctx, key(namespace, "vacuum"), group) }).Should(MatchError(ContainSubstring("not found")))
+		Eventually(seriesOf).WithArguments(namespace).Should(BeEmpty(), "a deleted object has no metrics")
 	})
 
 	It("has no right to read Secrets", func() {
@@ -152,6 +156,27 @@ var _ = Describe("The operator", func() {
 		}
 	})
 })
+
+// seriesOf returns the values of all labels of the operator's series about objects of a namespace.
+func seriesOf(namespace string) (values []string) {
+	GinkgoHelper()
+	families, err := metrics.Registry.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	for _, f := range families {
+		for _, s := range f.GetMetric() {
+			var own []string
+			about := false
+			for _, l := range s.GetLabel() {
+				about = about || strings.HasPrefix(l.GetValue(), namespace+"/")
+				own = append(own, l.GetValue())
+			}
+			if about {
+				values = append(values, own...)
+			}
+		}
+	}
+	return values
+}
 
 // operatorRole returns the ClusterRole that `make manifests` writes.
 func operatorRole() *rbacv1.ClusterRole {

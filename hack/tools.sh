@@ -9,7 +9,7 @@
 #   hack/tools.sh golangci-lint     with kube-api-linter, from hack/linter
 #   hack/tools.sh govulncheck       finds known vulnerabilities
 #   hack/tools.sh helm
-#   hack/tools.sh promtool          tests alerts
+#   hack/tools.sh promtool          tests alerts; its build takes minutes
 #   hack/tools.sh vale              checks words, by .vale.ini
 #
 # Binaries are kept outside the tree, in ${VARVE_CACHE:-$XDG_CACHE_HOME/varve}. The name of their
@@ -32,7 +32,7 @@ case $1 in
   golangci-lint)  version=$(source_of linter) module=linter ;;
   govulncheck)    version=v1.9.0 package=golang.org/x/vuln/cmd/govulncheck ;;
   helm)           version=v3.22.0 package=helm.sh/helm/v3/cmd/helm ;;
-  promtool)       version=v0.305.0 package=github.com/prometheus/prometheus/cmd/promtool ;;
+  promtool)       version=v0.313.0 package=github.com/prometheus/prometheus/cmd/promtool ;;
   vale)           version=v3.19.0 package=github.com/errata-ai/vale/v3/cmd/vale cgo=1 ;; # it parses Go in C
   *) usage ;;
 esac
@@ -51,6 +51,10 @@ if [[ ! -x $binary ]]; then
     export GOBIN=$dir/new GOFLAGS= CGO_ENABLED=${cgo:-0}
     if [[ -n ${module:-} ]]; then
       (cd "$modules/$module" && go build -trimpath -o "$GOBIN/$1" .) >&2
+    elif [[ $1 == promtool ]]; then
+      # go install refuses its module, which has replace directives. The tag leaves out service discovery.
+      source=$(go mod download -json "${package%/cmd/*}@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+      GOWORK=off go -C "$source" build -trimpath -tags remove_all_sd -o "$GOBIN/$1" ./cmd/promtool >&2
     else
       go install -trimpath "$package@$version" >&2
     fi

@@ -161,6 +161,7 @@ func openEngine(o *engineOptions) (_ *enginePod, err error) {
 		}
 	}()
 	reg := newRegistry()
+	p.metrics = reg
 	o.useClock(o.log)
 	api, err := p.openPod(&o.clusterOptions, o.listen, &o.storage, reg, o.log)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 // resources are what a program acquires before it runs and releases at its end. Resources that
 // it does not use, or could not acquire, are nil.
 type resources struct {
+	metrics  *prometheus.Registry // of the process
 	listener net.Listener
 	limit    func(net.Listener) net.Listener // bounds the connections of a port
 	sides    []sidePort

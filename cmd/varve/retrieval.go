@@ -133,6 +133,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 		}
 	}()
 	reg := newRegistry()
+	p.metrics = reg
 	api, err := p.openPod(&o.clusterOptions, o.listen, &o.storage, reg, o.log)
 	if err != nil {
 		return nil, err

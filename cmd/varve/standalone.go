@@ -139,6 +139,7 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 		}
 	}()
 	reg := newRegistry()
+	s.metrics = reg
 	if err = s.bind(o.listen, reg); err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (o *validateOptions) run(cmd *cobra.Command, args []string, now time.Time) 
 		return exitError{err, exitFailed}
 	}
 	if n := report.Count(validate.SeverityError); n > 0 {
-		return exitError{fmt.Errorf("the manifests have %d errors", n), exitProblems}
+		return exitError{fmt.Errorf("the manifests have %s", numbered(n, "error")), exitProblems}
 	}
 	return nil
 }
@@ -152,11 +152,19 @@ func printReport(out io.Writer, r *validate.Report) error {
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", printable(note))
 	}
-	fmt.Fprintf(&b, "%d objects: %d valid, %d invalid, %d skipped; %d errors, %d warnings\n", len(r.Objects),
+	fmt.Fprintf(&b, "%s: %d valid, %d invalid, %d skipped; %s, %s\n", numbered(len(r.Objects), "object"),
 		r.CountObjects(validate.Valid), r.CountObjects(validate.Invalid), r.CountObjects(validate.Skipped),
-		r.Count(validate.SeverityError), r.Count(validate.SeverityWarning))
+		numbered(r.Count(validate.SeverityError), "error"), numbered(r.Count(validate.SeverityWarning), "warning"))
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// numbered returns a number of things, such as 1 error.
+func numbered(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // placeOf returns a place as compilers print it.

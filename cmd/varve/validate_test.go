@@ -36,6 +36,10 @@ func TestValidate(t *testing.T) {
 	if exitCode(err) != exitProblems || !strings.Contains(out, bad+":6:3: error: ArchiveGroup default/bad: spec.redundancy: Invalid value: 3: spec.redundancy in body should be less than or equal to 2\n") {
 		t.Errorf("with subdirectories: %v\n%s", err, out)
 	}
+	out, _, err = varve(t, "validate", "-f", bad)
+	if err == nil || err.Error() != "the manifests have 1 error" || !strings.Contains(out, "\n1 object: 0 valid, 1 invalid, 0 skipped; 1 error, 0 warnings\n") {
+		t.Errorf("one error: %v\n%s", err, out)
+	}
 	out, _, err = varve(t, "validate", "-o", "json", "-f", filepath.Join(dir, "good.yaml"), bad)
 	var report validate.Report
 	if exitCode(err) != exitProblems || json.Unmarshal([]byte(out), &report) != nil || len(report.Objects) != 2 ||

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"varve.dev/varve/api/v1alpha1"
@@ -20,6 +21,8 @@ var (
 	shardsByPhase = prometheus.NewDesc("varve_operator_archiver_shards",
 		"Shards by the phase of their engines; a shard with two engines counts for both. Moving: shards that move between two living engines. Unplaced: shards that have channels but no engine.",
 		[]string{"archiver", "phase"}, nil)
+	conditions = prometheus.NewDesc("varve_operator_archiver_condition",
+		"Conditions in the status of an Archiver: 1 if the condition is True, otherwise 0.", []string{"archiver", "condition", "reason"}, nil)
 )
 
 // archiverMetrics holds the figures of each Archiver from its last reconciliation. It is a
@@ -34,13 +37,14 @@ type archiverFigures struct {
 	samples      float64 // per second
 	samplesKnown bool
 	phases       map[string]int
+	conditions   []metav1.Condition
 }
 
 // observe replaces the figures of an Archiver. The rate does not change while an engine does
 // not report, so that an autoscaler does not mistake a missing report for idleness.
-func (m *archiverMetrics) observe(archiver types.NamespacedName, in *archiverstatus.Input) {
+func (m *archiverMetrics) observe(archiver types.NamespacedName, in *archiverstatus.Input, conditions []metav1.Condition) {
 	samples, known := samplesOf(in.Fleet)
-	figures := archiverFigures{samples, known && in.Synced, phasesOf(in.Shards)}
+	figures := archiverFigures{samples, known && in.Synced, phasesOf(in.Shards), conditions}
 	figures.phases["Moving"], figures.phases["Unplaced"] = in.Moving, in.Unplaced
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,6 +108,7 @@ func phasesOf(shards []v1alpha1.ArchiveShard) map[string]int {
 func (m *archiverMetrics) Describe(to chan<- *prometheus.Desc) {
 	to <- samplesPerSecond
 	to <- shardsByPhase
+	to <- conditions
 }
 
 // Collect implements prometheus.Collector.
@@ -116,6 +121,13 @@ func (m *archiverMetrics) Collect(to chan<- prometheus.Metric) {
 		}
 		for phase, n := range f.phases {
 			to <- prometheus.MustNewConstMetric(shardsByPhase, prometheus.GaugeValue, float64(n), archiver.String(), phase)
+		}
+		for _, c := range f.conditions {
+			holds := 0.0
+			if c.Status == metav1.ConditionTrue {
+				holds = 1
+			}
+			to <- prometheus.MustNewConstMetric(conditions, prometheus.GaugeValue, holds, archiver.String(), c.Type, c.Reason)
 		}
 	}
 }

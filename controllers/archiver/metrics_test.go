@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"varve.dev/varve/api/v1alpha1"
@@ -67,17 +69,17 @@ func TestArchiverMetrics(t *testing.T) {
 		"varve_operator_archiver_shards lab/main Moving":      1,
 		"varve_operator_archiver_shards lab/main Unplaced":    2,
 	}
-	m.observe(main, &in)
+	m.observe(main, &in, nil)
 	if got := gathered(); !maps.Equal(got, want) {
 		t.Errorf("metrics are %v\nwant %v", got, want)
 	}
 	in.Fleet[0].Report = nil
-	m.observe(main, &in)
+	m.observe(main, &in, nil)
 	if got := gathered(); !maps.Equal(got, want) {
 		t.Errorf("metrics are %v while an engine does not report\nwant %v", got, want)
 	}
 	in.Fleet[0].Dead = true
-	m.observe(main, &in)
+	m.observe(main, &in, nil)
 	if got := gathered()["varve_operator_archiver_samples_per_second lab/main"]; got != 500 {
 		t.Errorf("the rate is %v after the engine died, want 500", got)
 	}
@@ -86,7 +88,7 @@ func TestArchiverMetrics(t *testing.T) {
 		t.Errorf("metrics of a deleted Archiver are %v, want none", got)
 	}
 
-	m.observe(main, &archiverstatus.Input{}) // the operator has just started
+	m.observe(main, &archiverstatus.Input{}, nil) // the operator has just started
 	if got, known := gathered()["varve_operator_archiver_samples_per_second lab/main"]; known {
 		t.Errorf("the rate is %v before any report, want none", got)
 	}
@@ -97,7 +99,7 @@ func TestOperatorServesTheSeriesOfKEDASamples(t *testing.T) {
 	var m archiverMetrics
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(&m)
-	m.observe(types.NamespacedName{Namespace: "epics", Name: "main"}, &archiverstatus.Input{Synced: true})
+	m.observe(types.NamespacedName{Namespace: "epics", Name: "main"}, &archiverstatus.Input{Synced: true}, nil)
 	w := httptest.NewRecorder()
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	files, err := filepath.Glob("../../config/samples/keda/*.yaml")
@@ -113,6 +115,50 @@ func TestOperatorServesTheSeriesOfKEDASamples(t *testing.T) {
 		named := series.FindAllString(string(text), -1)
 		if len(named) != 1 || !strings.Contains(w.Body.String(), "\n"+named[0]+" ") {
 			t.Errorf("%s scales by %q, but the operator serves:\n%s", file, named, w.Body)
+		}
+	}
+}
+
+// TestAStalledRolloutIsMeasured checks the series of the alert VarveRolloutStalled: 1 if Kubernetes gives up on the pods of
+// a Deployment, and 0 while a rollout progresses or is paused.
+func TestAStalledRolloutIsMeasured(t *testing.T) {
+	main := types.NamespacedName{Namespace: "lab", Name: "main"}
+	for name, c := range map[string]struct {
+		progress appsv1.DeploymentCondition
+		step     archiverstatus.Step
+		want     float64
+	}{
+		"pods do not become ready": {appsv1.DeploymentCondition{Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}, archiverstatus.StepNone, 1},
+		"pods are replaced":        {appsv1.DeploymentCondition{Status: corev1.ConditionTrue, Reason: "ReplicaSetUpdated"}, archiverstatus.StepNone, 0},
+		"the rollout is paused":    {appsv1.DeploymentCondition{Status: corev1.ConditionUnknown, Reason: "DeploymentPaused"}, archiverstatus.StepPaused, 0},
+	} {
+		c.progress.Type = appsv1.DeploymentProgressing
+		in := archiverstatus.Input{
+			Archiver: &v1alpha1.Archiver{}, Step: c.step,
+			Engines: &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{c.progress}}},
+		}
+		var m archiverMetrics
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(&m)
+		m.observe(main, &in, archiverstatus.Compute(in).Conditions)
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, f := range families {
+			for _, s := range f.GetMetric() {
+				if f.GetName() != "varve_operator_archiver_condition" || s.GetLabel()[1].GetValue() != v1alpha1.ConditionStalled {
+					continue
+				}
+				found = true
+				if got := s.GetGauge().GetValue(); got != c.want {
+					t.Errorf("%s: Stalled is %v, want %v", name, got, c.want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: there is no series of the condition Stalled", name)
 		}
 	}
 }

@@ -134,8 +134,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 
 	useObjects(&in, live)
-	r.metrics.observe(req.NamespacedName, &in)
 	next := archiverstatus.Compute(in)
+	r.metrics.observe(req.NamespacedName, &in, next.Conditions)
 	if err := r.writeStatus(ctx, a, next); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,8 +27,11 @@ type Reconciler struct {
 	Fleet    *fleet.Fleet
 	Outcomes *outcome.Latest
 	Recorder events.EventRecorder
+	// Registerer registers the metrics of groups.
+	Registerer prometheus.Registerer
 
 	written status.Pace
+	metrics groupMetrics
 }
 
 // Reconcile writes the status of one group, if it has changed.
@@ -35,6 +39,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	group := &v1alpha1.ArchiveGroup{}
 	if err := r.Client.Get(ctx, req.NamespacedName, group); err != nil {
 		r.written.Forget(req.NamespacedName)
+		r.metrics.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	in, err := r.observe(ctx, group)
@@ -42,6 +47,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	next := groupstatus.Compute(in)
+	if in.Synced {
+		r.metrics.observe(req.NamespacedName, next.Channels)
+	}
 	if !groupstatus.Changed(group.Status, next, r.written.Since(req.NamespacedName)) {
 		return ctrl.Result{}, nil
 	}

@@ -18,6 +18,7 @@ import (
 // SetupWithManager makes the reconciler run after changes of groups, after their
 // compilation, and after reports of engines.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.Registerer.MustRegister(&r.metrics)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("archivegroup").
 		For(&v1alpha1.ArchiveGroup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).

@@ -1,15 +1,15 @@
 // Package alerts_test checks the alerts of the chart varve-operator:
 //
 //	charts/varve-operator/files/alerts.yaml ──┬─▶ docs/runbooks.md: a section for each alert
-//	                                          └─▶ Go sources: the metrics exist
+//	                                          ├─▶ testdata/alerts.test.yaml: cases in which it fires, and does not fire
+//	                                          ├─▶ files/dashboards: the panel that shows what it is about
+//	                                          └─▶ docs/reference/metrics.md: the metrics exist ◀── queries of files/dashboards
 package alerts_test
 
 import (
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,93 +97,5 @@ func TestEachAlertHasARunbook(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		t.Errorf("docs/runbooks.md has no section %s", name)
-	}
-}
-
-var (
-	metric  = regexp.MustCompile(`\bvarve_[a-z_]+`)
-	literal = regexp.MustCompile(`"([a-z_]+)"`)
-)
-
-// A rule with a metric that does not exist never fires. A metric exists if the sources of a package
-// have its full name, or its subsystem and the rest of its name.
-func TestMetricsOfAlertsExist(t *testing.T) {
-	packages := literals(t)
-	text, err := os.ReadFile(filepath.Join(root, "docs/runbooks.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	used := map[string]string{}
-	for _, name := range metric.FindAllString(string(text), -1) {
-		used[name] = "docs/runbooks.md"
-	}
-	for alert, r := range load(t) {
-		for _, name := range metric.FindAllString(r.Expr, -1) {
-			used[name] = alert
-		}
-	}
-	for name, where := range used {
-		if !slices.ContainsFunc(packages, func(p map[string]bool) bool { return has(p, strings.TrimSuffix(name, "_bucket")) }) {
-			t.Errorf("%s uses the metric %s, which no package registers", where, name)
-		}
-	}
-}
-
-// has reports whether a package with these string literals registers a metric.
-func has(literals map[string]bool, name string) bool {
-	if literals[name] {
-		return true
-	}
-	rest := strings.TrimPrefix(name, "varve_")
-	for i, c := range rest {
-		if c == '_' && literals[rest[:i]] && literals[rest[i+1:]] {
-			return true
-		}
-	}
-	return false
-}
-
-// literals returns, for each package, the string literals that
-// can be parts of the names of metrics.
-func literals(t *testing.T) []map[string]bool {
-	t.Helper()
-	packages := map[string]map[string]bool{}
-	for _, top := range []string{"agent", "cluster", "cmd", "controllers", "engine", "groups", "retrieval"} {
-		err := filepath.WalkDir(filepath.Join(root, top), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			dir := filepath.Dir(path)
-			if packages[dir] == nil {
-				packages[dir] = map[string]bool{}
-			}
-			for _, m := range literal.FindAllStringSubmatch(string(text), -1) {
-				packages[dir][m[1]] = true
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return slices.Collect(maps.Values(packages))
-}
-
-// promtool runs the cases (make alerts). This test finds alerts without cases.
-func TestEachAlertHasCases(t *testing.T) {
-	text, err := os.ReadFile("testdata/alerts.test.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range load(t) {
-		for _, c := range []string{" fires", " does not fire"} {
-			if !strings.Contains(string(text), "- name: "+name+c+"\n") {
-				t.Errorf("testdata/alerts.test.yaml has no case in which %s%s", name, c)
-			}
-		}
 	}
 }

@@ -98,9 +98,10 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// withFewRules returns a copy of the operator's chart with short RBAC rules, so that the
-// golden files do not change whenever the operator's rights change. TestRights checks the
-// rights. For any other chart, withFewRules returns the chart itself.
+// withFewRules returns a copy of the operator's chart with short RBAC rules and two short
+// dashboards, so that the golden files do not change whenever the operator's rights or the
+// dashboards change. TestRights checks the rights, and test/alerts the dashboards. For any other
+// chart, withFewRules returns the chart itself.
 func withFewRules(t *testing.T, chart string) string {
 	t.Helper()
 	if chart != operatorChart {
@@ -111,8 +112,21 @@ func withFewRules(t *testing.T, chart string) string {
 		t.Fatal(err)
 	}
 	dir := copyOperatorChart(t)
-	if err := os.WriteFile(filepath.Join(dir, "templates/_rules.tpl"), rules, 0o600); err != nil {
+	dashboards := filepath.Join(dir, "files/dashboards")
+	if err := os.RemoveAll(dashboards); err != nil {
 		t.Fatal(err)
+	}
+	if err := os.Mkdir(dashboards, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{
+		"templates/_rules.tpl":        string(rules),
+		"files/dashboards/one.json":   "{\n \"legendFormat\": \"{{pod}}\"\n}\n",
+		"files/dashboards/other.json": "{}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
