@@ -234,7 +234,7 @@ func kindOf(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_total"):
 		return "counter"
-	case strings.HasSuffix(name, "_seconds"):
+	case strings.HasSuffix(name, "_seconds") && !strings.HasSuffix(name, "_timestamp_seconds"):
 		return "histogram"
 	}
 	return "gauge"
