@@ -229,7 +229,7 @@ func (f *family) add(label, value string) {
 }
 
 // kindOf returns the type of a metric without a series, which follows from its name: all gauges have series from the
-// start, or count something.
+// start, count something, or are times.
 func kindOf(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_total"):
