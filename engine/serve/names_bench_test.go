@@ -56,7 +56,7 @@ func benchNames(b *testing.B, h http.Handler, some string) {
 		{"native_first_page", "/api/v1/names?limit=100"},
 		{"native_next_page", "/api/v1/names?limit=100&after=" + url.QueryEscape("LT-C20:VA:SF2:Amp-I")},
 		{"native_substring", "/api/v1/names?ignoreCase=true&limit=20&pv=*qf1:curr*"},
-		{"native_near", "/api/v1/names?near=SR-C12:PS:QF1:Curent-I"},
+		{"native_near", "/api/v1/names?near=SR-C12:PS:QF1:Curr-I"},
 		{"status_glob", "/mgmt/bpl/getPVStatus?pv=SR-C12:PS:*"},
 		{"status_glob_large", "/mgmt/bpl/getPVStatus?pv=SR-C1?:*"},
 		{"prometheus_names", "/prometheus/api/v1/label/__name__/values?match[]=" + url.QueryEscape(`{__name__=~"SR-C12.*Current-I"}`)},

@@ -74,7 +74,7 @@ func TestAnswersWithNamesAreAsBefore(t *testing.T) {
 		"/prometheus/api/v1/label/__name__/values?limit=4000":                               "",
 		"/prometheus/api/v1/series?match[]=" + url.QueryEscape(`{__name__=~".*QF12.*"}`):    "",
 		"/mgmt/bpl/getPVStatus?pv=" + url.QueryEscape("SR-C07*"):                            "",
-		"/api/v1/names?near=" + url.QueryEscape("SR-C07:PS:QF47:Curent-I"):                  "",
+		"/api/v1/names?near=" + url.QueryEscape("SR-C07:PS:QF47:Curr-I"):                    "",
 	} {
 		var bodies []string
 		for _, h := range handlers {
