@@ -195,11 +195,11 @@ func TestAWriterFindsItsChange(t *testing.T) {
 	}
 }
 
-// slow is a store that reports changes, and takes a second to read an entry.
+// slow is a store that reports changes. An entry that was read takes a second to arrive.
 type slow struct{ *pebble.Store }
 
 func (s slow) Channel(ctx context.Context, pv string) (store.Channel, bool, error) {
-	time.Sleep(time.Second)
+	defer time.Sleep(time.Second)
 	return s.Store.Channel(ctx, pv)
 }
 
@@ -220,6 +220,27 @@ func TestASearchWaitsForAChangeThatAnotherOneReads(t *testing.T) {
 			synctest.Wait()
 		}
 		wg.Wait()
+	})
+}
+
+// TestAPVThatReturnsIsFound deletes a PV, and adds it again while a search reads that it is gone.
+func TestAPVThatReturnsIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := openStore(t)
+		x := New(Config{Store: slow{st}})
+		add(t, st, "PV")
+		namesOf(t, x)
+		if err := st.Delete(t.Context(), "PV"); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { namesOf(t, x) })
+		synctest.Wait()
+		add(t, st, "PV")
+		wg.Wait()
+		if got := namesOf(t, x); len(got) != 1 {
+			t.Errorf("a search finds %q", got)
+		}
 	})
 }
 
@@ -292,7 +313,7 @@ func TestALargeDirectoryIsReadAboutOnceAMinute(t *testing.T) {
 // TestACancelledSearchEnds cancels a search while it waits for the names, and while it compares them.
 func TestACancelledSearchEnds(t *testing.T) {
 	st := openStore(t)
-	for i := range 3 * atOnce {
+	for i := range atOnce + 1 {
 		add(t, st, fmt.Sprintf("PV%d", i))
 	}
 	x := New(Config{Store: st})
