@@ -138,6 +138,7 @@ var _ = Describe("The operator", func() {
 			g.Expect(meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionComplete)).To(HaveValue(HaveField("Reason", v1alpha1.ReasonWaitingForNoEngines)))
 		}).Should(Succeed())
 		Expect(k8s.Delete(ctx, b)).To(Succeed())
+		Expect(k8s.Delete(ctx, s)).To(Succeed())
 		Eventually(func() error { return k8s.Get(ctx, key(namespace, "before"), b) }).Should(MatchError(ContainSubstring("not found")))
 
 		// No engine holds samples of the group, so there is no data to delete first. A
