@@ -19,7 +19,7 @@ func TestLong_NoStepOfManyRecordsIsMissing(t *testing.T) { followRecords(t, 2000
 func followRecords(t *testing.T, records, steps int) {
 	ioc := epics.StartIOC(t, clienttest.Counters(records))
 	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(ioc.CAAddr())})
-	clienttest.CheckEveryStep(t, c, records, steps)
+	clienttest.CheckEveryStep(t, c, records, steps, ioc.Replaced)
 }
 
 func TestIOCComesBack(t *testing.T) {

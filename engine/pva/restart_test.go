@@ -16,7 +16,7 @@ func TestNoStepOfManyRecordsIsMissing(t *testing.T) {
 	for name, pipeline := range map[string]bool{"pipelined": true, "plain": false} {
 		t.Run(name, func(t *testing.T) {
 			c := clienttest.Start(t, New, Config{Config: clienttest.ByTCP(ioc.PVAAddr()), Pipeline: pipeline})
-			clienttest.CheckEveryStep(t, c, records, steps)
+			clienttest.CheckEveryStep(t, c, records, steps, nil)
 		})
 	}
 }

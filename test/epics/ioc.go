@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -227,6 +229,31 @@ func (ioc *IOC) Shell(command string) {
 		ioc.tb.Fatalf("writing to the shell of an IOC: %v", err)
 	}
 }
+
+// Replaced returns how many updates of a PV the IOC has replaced by later ones, before it sent them. An IOC does so when its
+// queue of updates for a client is full. Channel Access does not tell the client.
+func (ioc *IOC) Replaced(pv string) (n int) {
+	ioc.tb.Helper()
+	begin := len(ioc.log.String())
+	end := fmt.Sprintf("end-of-report-%d", begin)
+	ioc.Shell(fmt.Sprintf("dbel %q 3", pv)) // writes a line per subscription
+	ioc.Shell("echo " + end)
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(20 * time.Millisecond) {
+		if report, _, ended := strings.Cut(ioc.log.String()[begin:], end); ended {
+			for _, match := range replacements.FindAllStringSubmatch(report, -1) {
+				count, _ := strconv.Atoi(match[1])
+				n += count
+			}
+			return n
+		}
+		if time.Now().After(deadline) {
+			ioc.tb.Fatalf("the shell of the IOC wrote no report about %s", pv)
+		}
+	}
+}
+
+// replacements finds the counts of replaced updates in a report of dbel.
+var replacements = regexp.MustCompile(`discarded by replacement=(\d{1,9})`)
 
 // Run runs a Python script as a client that finds only this IOC, and returns the script's
 // output.
