@@ -140,7 +140,8 @@ var _ = Describe("The shards reconciler", func() {
 	It("assigns lost shards to the engines that still capture them", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2", "e3")
-		p.archiver(ctx)
+		a := p.archiver(ctx)
+		edit(ctx, a, func() { a.Spec.Rebalance = v1alpha1.RebalanceOff }) // so that shards have the same engines until they are lost
 		p.group(ctx, "g", "A:", 100, nil)
 		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
 		before := p.owners(ctx)

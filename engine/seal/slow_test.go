@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,13 +37,18 @@ func (c slowCost) String() string {
 func simulateSlow(t *testing.T, pvs, days int) (each []slowCost, held int) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newSimulation(t, 1, store.LevelOf(time.Minute, store.Forever), store.LevelOf(time.Hour, store.Forever))
+		var mu sync.Mutex // guards c and last, because series are written in parallel
 		var c, before slowCost
 		last := map[store.BlockKey]int{}
 		m.st.stored = func(b *store.Block) {
+			mu.Lock()
+			defer mu.Unlock()
 			c.blocks, c.blockBytes = c.blocks+1, c.blockBytes+len(b.Blob)
 			last[b.BlockKey] = len(b.Blob)
 		}
 		m.st.refuseTile = func(r *store.Rollup) error {
+			mu.Lock()
+			defer mu.Unlock()
 			c.tiles, c.tileBytes = c.tiles+1, c.tileBytes+len(r.Blob)
 			return nil
 		}
@@ -75,10 +81,10 @@ func simulateSlow(t *testing.T, pvs, days int) (each []slowCost, held int) {
 	return each, held
 }
 
-// TestASlowPVRewritesItsBlockAtEachCheckpoint measures what slow PVs cost: each checkpoint writes the block of each PV again, with
+// TestLong_ASlowPVRewritesItsBlockAtEachCheckpoint measures what slow PVs cost: each checkpoint writes the block of each PV again, with
 // one sample more, until the block is half full. That takes three weeks, which have 5.7 kB of blocks per sample. The test takes
 // three days, to save time. A change that writes more fails here. A change that writes less lowers the bounds.
-func TestASlowPVRewritesItsBlockAtEachCheckpoint(t *testing.T) {
+func TestLong_ASlowPVRewritesItsBlockAtEachCheckpoint(t *testing.T) {
 	const pvs, days = 2, 3
 	each, held := simulateSlow(t, pvs, days)
 	for i, c := range each {
