@@ -84,6 +84,16 @@ const manyChannels, mostChannels = 4000, 20_000
 // the duration of the wait.
 func allUp(t *testing.T, sinks []clienttest.Tally, n int) time.Duration {
 	t.Helper()
+	defer func() {
+		if !t.Failed() {
+			return
+		}
+		states := map[string]int{} // number of channels by their state
+		for i := range sinks {
+			states[fmt.Sprintf("%d connections, the last ended with %v", sinks[i].Connects.Load(), sinks[i].Cause.Load())]++
+		}
+		t.Logf("numbers of channels: %v", states)
+	}()
 	began := time.Now()
 	for i := range sinks {
 		clienttest.Await(t, fmt.Sprintf("connection %[2]d of channel %[1]d", i, n), func() bool {

@@ -75,8 +75,11 @@ type Prober struct {
 // lostServer is a server that the client has lost.
 type lostServer struct {
 	address netip.AddrPort
-	wake    chan struct{}       // holds one token when names or circuits have changed
-	names   map[*Entry]struct{} // guarded by ProberConfig.Mu
+	wake    chan struct{} // holds one token when names or circuits have changed
+
+	// ProberConfig.Mu guards the following fields. back means that there is a circuit to the server again.
+	names map[*Entry]struct{}
+	back  bool
 }
 
 // NewProber returns a Prober that ends with ctx.
@@ -100,6 +103,9 @@ func (p *Prober) AddLocked(e *Entry) {
 	}
 	s.names[e] = struct{}{}
 	e.lost = s
+	if s.back {
+		s.signal()
+	}
 }
 
 // LostAt reports whether the client searches for the name because it has lost this server,
@@ -171,7 +177,8 @@ func (p *Prober) next(s *lostServer, gone time.Duration) (up Circuit, wait time.
 		delete(p.servers, s.address)
 		return nil, 0, false
 	}
-	if c, found := p.Circuit(s.address); found {
+	c, found := p.Circuit(s.address)
+	if s.back = found; found {
 		return c, 0, true
 	}
 	return nil, max(Jitter(probeDelay(gone)), time.Until(p.Penalties[s.address].until)), true
@@ -206,14 +213,16 @@ func (p *Prober) probe(s *lostServer) {
 	p.Connected(s.address, conn)
 }
 
-// restore requests the channels of a server that came back. After idleTimeout it ends the
-// circuit if no channel uses it. restore returns when the circuit has ended, or after
-// idleTimeout when no channel of the server is lost any longer.
+// restore requests the channels of a server that came back, each of them once. A server that restarts fast is back before all
+// its channels are in the search again, so it also requests those that are added later. After idleTimeout it ends the
+// circuit if no channel uses it. restore returns when the circuit has ended, or after idleTimeout when no channel of the
+// server is lost any longer.
 func (p *Prober) restore(s *lostServer, circuit Circuit) {
 	if !circuit.Ready() {
 		return
 	}
-	p.requestAll(s, circuit)
+	requested := map[*Entry]struct{}{}
+	p.request(s, circuit, requested)
 	idle := time.NewTimer(idleTimeout)
 	defer idle.Stop()
 	used := false
@@ -230,15 +239,17 @@ func (p *Prober) restore(s *lostServer, circuit Circuit) {
 			circuit.EndIfIdle()
 			used = true
 		case <-s.wake:
+			p.request(s, circuit, requested)
 		}
 	}
 }
 
-// requestAll requests all lost channels of a server, in steps.
-func (p *Prober) requestAll(s *lostServer, circuit Circuit) {
+// request requests the lost channels of a server that are not in requested, in steps, and adds them to it. A server that
+// refuses a channel is thus not asked for it again, other than by the search.
+func (p *Prober) request(s *lostServer, circuit Circuit, requested map[*Entry]struct{}) {
 	step := time.NewTicker(requestInterval)
 	defer step.Stop()
-	for list := p.lostNames(s); len(list) > 0; list = list[min(requestNames, len(list)):] {
+	for list := p.lostNames(s, requested); len(list) > 0; list = list[min(requestNames, len(list)):] {
 		circuit.RequestLost(list[:min(requestNames, len(list))])
 		select {
 		case <-circuit.Done():
@@ -248,13 +259,15 @@ func (p *Prober) requestAll(s *lostServer, circuit Circuit) {
 	}
 }
 
-// lostNames returns the names that are lost at a server.
-func (p *Prober) lostNames(s *lostServer) []*Entry {
+// lostNames returns the names that are lost at a server and not in requested, and adds them to it.
+func (p *Prober) lostNames(s *lostServer, requested map[*Entry]struct{}) (list []*Entry) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	list := make([]*Entry, 0, len(s.names))
 	for e := range s.names {
-		list = append(list, e)
+		if _, there := requested[e]; !there {
+			requested[e] = struct{}{}
+			list = append(list, e)
+		}
 	}
 	return list
 }

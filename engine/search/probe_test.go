@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -127,6 +128,28 @@ func TestChannelsOfAServerThatComesBackAreRequestedInSteps(t *testing.T) {
 		h.after(idleTimeout+5*time.Second, func() {
 			if len(h.requested) != 3 || h.requested[0] != requestNames || h.prober.LenLocked() > 0 {
 				t.Errorf("requested %v names, %d lost servers are left", h.requested, h.prober.LenLocked())
+			}
+		})
+	})
+}
+
+func TestChannelsThatAreLostAfterTheServerCameBackAreRequestedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeServer(t.Context(), 10)
+		late := &Entry{Home: homeAddr}
+		h.after(time.Minute, func() { h.back = true })
+		h.after(5*time.Second, func() { h.prober.AddLocked(late) })
+		h.after(time.Second, func() {
+			if !slices.Equal(h.requested, []int{10, 1}) {
+				t.Errorf("requested %v names, want 10 and the late one", h.requested)
+			}
+			// The server refuses the channel.
+			h.prober.RemoveLocked(late)
+			h.prober.AddLocked(late)
+		})
+		h.after(time.Second, func() {
+			if len(h.requested) != 2 {
+				t.Errorf("requested %v names, want no request after the refusal", h.requested)
 			}
 		})
 	})

@@ -157,10 +157,14 @@ type Tally struct {
 	ignore
 	Connects atomic.Int64
 	Samples  atomic.Uint64
+	Cause    atomic.Value // text of the error of the last disconnect, or nil
 }
 
 // Connected implements capture.Sink.
 func (c *Tally) Connected(capture.ChannelInfo) { c.Connects.Add(1) }
+
+// Disconnected implements capture.Sink.
+func (c *Tally) Disconnected(cause error) { c.Cause.Store(cause.Error()) }
 
 // Sample implements capture.Sink.
 func (c *Tally) Sample(*sample.Sample) { c.Samples.Add(1) }
