@@ -35,6 +35,8 @@ REPORT       ?=
 SEED         ?=
 DURATION     ?= 5m
 TEST_BUILD   ?=
+# If RACE is 1, `make test` uses the race detector.
+RACE         ?=
 # Number of nodes of a test cluster.
 NODES        ?= 3
 # Folder for tools, jars and virtual environments, outside of the tree.
@@ -176,7 +178,7 @@ build-tools: ; hack/tools.sh helm && hack/tools.sh dex
 # thousands of seeds, and Cassandra nodes that fail and return.
 LONG = TestLong_
 
-# `make test` tests these packages without the race detector. They and their tests start no
+# `make test RACE=1` tests these packages without the race detector. They and their tests start no
 # goroutine, which `make verify` checks, so the detector finds nothing in them. It makes them take five
 # times as long.
 SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/archiverstatus ./controllers/backup/plan \
@@ -189,22 +191,18 @@ SINGLE = ./agent/handover ./api/v1alpha1 ./charts ./cluster/moves ./controllers/
   ./groups/migration ./groups/ownership ./groups/plan ./groups/requests ./groups/sources ./groups/summary ./groups/validate \
   ./hack/apiref ./hack/charts ./hack/image ./hack/jsonschema ./hack/pending ./ioc/sim ./test/alerts ./test/charts ./test/handover ./test/soak
 
+# The tests of these packages run the built program, in which no race is detected.
+PROGRAM = ./test/protocols ./test/standalone
+
 .PHONY: test
-test: deps ## Run the tests that every edit needs, with the race detector.
-	COMPUTING="$(SINGLE)" hack/test.sh -skip '^$(LONG)' $(TESTFLAGS) $(PKG)
+test: deps ## Run the tests that every edit needs; RACE=1 adds the race detector, as CI does.
+	RACE="$(RACE)" PLAIN="$(SINGLE) $(PROGRAM)" hack/test.sh -skip '^$(LONG)' $(TESTFLAGS) $(PKG)
 
-# The long tests of these packages simulate days, or run thousands of seeds. The race detector makes
-# them take five times as long. `make test` runs the short tests of these packages, most of them with
-# the detector.
-COMPUTING = ./controllers/placement/... ./engine ./engine/align ./engine/block ./engine/journal \
-  ./engine/postprocess ./engine/predicate ./engine/query ./engine/rollup ./engine/seal ./engine/search ./engine/serve \
-  ./engine/serve/explore ./engine/spool ./engine/store/pebble ./groups/channellist ./groups/migration ./test/handover ./test/model
-
-# Some packages start three Cassandra nodes, so two packages at most are tested at a time, and one of
-# COMPUTING beside them.
+# The long tests repeat the paths of the short tests for longer, so they run without the race detector.
+# Some packages start three Cassandra nodes, so three packages at most are tested at a time.
 .PHONY: test-long
 test-long: deps ## Run only the tests that take minutes each.
-	COMPUTING="$(COMPUTING)" PARALLEL=2 NAMED=$(LONG) hack/test.sh -run '^$(LONG)' $(TESTFLAGS) $(PKG)
+	PARALLEL=3 NAMED=$(LONG) hack/test.sh -run '^$(LONG)' $(TESTFLAGS) $(PKG)
 	$(GO) run -trimpath ./test/handover/explore
 
 .PHONY: test-all

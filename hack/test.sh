@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `go test` with the race detector, and with the real servers that tests share.
+# Runs `go test` with the real servers that tests share.
 #
 #   hack/test.sh [FLAG...] PACKAGE...
 #   hack/test.sh -run Seal -v ./engine/seal
@@ -11,8 +11,9 @@
 # Environment:
 #   PARALLEL               how many packages are tested at a time (4, because most of them wait
 #                          for servers)
-#   COMPUTING              packages, such as "./engine/seal ./test/handover", that are tested without
-#                          the race detector: one at a time, beside the other packages
+#   RACE                   if set, the tests run with the race detector, which makes them take several times as long
+#   PLAIN                  packages, such as "./engine/block ./test/charts", that are tested without it
+#                          nevertheless: one at a time, beside the other packages
 #   NAMED                  beginning of a test's name: packages without such a test are left out
 #   VARVE_TEST_CASSANDRA   HOST:PORT of a running node, which is used instead of a new one
 #   VARVE_BIN              file of the built program, which is used instead of a new build
@@ -82,7 +83,7 @@ server=() beside=
 clean_up() {
   if [[ -n $beside ]]; then
     kill -- "-$beside" 2>/dev/null || true
-    cat "$directory/computing" || true
+    cat "$directory/plain" || true
   fi
   if [[ ${#server[@]} -gt 0 ]]; then "${server[@]}" kill 1 || true; fi
   rm -rf "$directory" "$programs"
@@ -130,11 +131,11 @@ longest_first() {
 if [[ -n ${NAMED:-} ]]; then mapfile -t packages < <(with_tests "${packages[@]}"); fi
 mapfile -t packages < <([[ ${#packages[@]} -eq 0 ]] || longest_first "${packages[@]}")
 [[ ${#packages[@]} -gt 0 ]] || { echo "no package matches" >&2; exit 1; }
-computing=()
-if [[ -n ${COMPUTING:-} ]]; then
-  read -r -a patterns <<<"$COMPUTING"
+plain=()
+if [[ -n ${RACE:-} && -n ${PLAIN:-} ]]; then
+  read -r -a patterns <<<"$PLAIN"
   names=$(go list "${patterns[@]}")
-  mapfile -t computing < <(printf '%s\n' "${packages[@]}" | grep -Fx "$names")
+  mapfile -t plain < <(printf '%s\n' "${packages[@]}" | grep -Fx "$names")
   mapfile -t packages < <(printf '%s\n' "${packages[@]}" | grep -vFx "$names")
 fi
 
@@ -145,19 +146,21 @@ export GORACE=${GORACE:-atexit_sleep_ms=100}
 # -trimpath makes the build cache independent of the checkout's path. `make lint` vets the code.
 # Without symbol tables the test programs link faster.
 go_test=(go test -trimpath -vet=off -ldflags='-s -w' -timeout 30m "${flags[@]}")
-if [[ ${#computing[@]} -gt 0 ]]; then
-  # Without cgo, the tests use the packages that were compiled for the program. The job has its own
-  # process group, which clean_up can end.
+if [[ ${#plain[@]} -gt 0 ]]; then
+  # The job has its own process group, which clean_up can end.
   set -m
-  CGO_ENABLED=0 "${go_test[@]}" -p 1 "${computing[@]}" >"$directory/computing" 2>&1 &
+  CGO_ENABLED=0 "${go_test[@]}" -p 1 "${plain[@]}" >"$directory/plain" 2>&1 &
   beside=$!
   set +m
 fi
+# The race detector needs cgo. Without it, the tests use the packages that were compiled for the program.
+cgo=0
+if [[ -n ${RACE:-} ]]; then cgo=1 go_test+=(-race); fi
 status=0
-if [[ ${#packages[@]} -gt 0 ]]; then CGO_ENABLED=1 "${go_test[@]}" -race -p "${PARALLEL:-4}" "${packages[@]}" || status=$?; fi
+if [[ ${#packages[@]} -gt 0 ]]; then CGO_ENABLED=$cgo "${go_test[@]}" -p "${PARALLEL:-4}" "${packages[@]}" || status=$?; fi
 if [[ -n $beside ]]; then
   wait "$beside" || status=$?
   beside=
-  cat "$directory/computing"
+  cat "$directory/plain"
 fi
 exit $status

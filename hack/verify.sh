@@ -29,7 +29,7 @@ for place in $mapped; do
   [[ -e $place ]] || report "the map in CONTRIBUTING.md names $place, which does not exist"
 done
 
-# `make test` tests the packages of SINGLE without the race detector, so they start no goroutines.
+# `make test RACE=1` tests the packages of SINGLE without the race detector, so they start no goroutines.
 for package in ${SINGLE:-}; do
   [[ -d $package ]] || report "SINGLE in the Makefile names $package, which does not exist"
   starts=$(grep -nE '^[^/"]*\bgo (func|[A-Za-z_.]+)\(|\.Go\(|\bt\.Parallel\(|\bsynctest\.|\bhttptest\.' "$package"/*.go || true)

@@ -98,7 +98,7 @@ func (p *page) conditions() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "-race" && s.Value == "true" {
-				text += ". THE ARCHIVE RAN WITH THE RACE DETECTOR, which makes it several times slower: run `go test` instead of hack/test.sh"
+				text += ". THE ARCHIVE RAN WITH THE RACE DETECTOR, which makes it several times slower"
 			}
 		}
 	}
