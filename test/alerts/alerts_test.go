@@ -1,9 +1,11 @@
-// Package alerts_test checks the alerts of the chart varve-operator:
+// Package alerts_test checks the alerts of the chart varve-operator, and the page of failure modes:
 //
 //	charts/varve-operator/files/alerts.yaml ──┬─▶ docs/runbooks.md: a section for each alert
 //	                                          ├─▶ testdata/alerts.test.yaml: cases in which it fires, and does not fire
 //	                                          ├─▶ files/dashboards: the panel that shows what it is about
 //	                                          └─▶ docs/reference/metrics.md: the metrics exist ◀── queries of files/dashboards
+//
+//	docs/failure-modes.md ─▶ tests of all packages, metrics, alerts, conditions, marks, events, sections: each name exists
 package alerts_test
 
 import (

@@ -1,6 +1,7 @@
 package alerts_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -95,20 +96,28 @@ func checkSelector(t *testing.T, where string, s *parser.VectorSelector, all map
 		t.Errorf("%s: no process has the metric %s of this type", where, s.Name)
 		return
 	}
+	for _, problem := range wrongMatchers(s, m) {
+		t.Errorf("%s: %s", where, problem)
+	}
+}
+
+// wrongMatchers returns what is wrong about the matchers of a selector of a metric.
+func wrongMatchers(s *parser.VectorSelector, m metric) (problems []string) {
 	for _, l := range s.LabelMatchers {
 		values, has := m.labels[l.Name]
 		switch {
 		case l.Name == labels.MetricName || slices.Contains(added, l.Name):
 		case !has:
-			t.Errorf("%s: %s has no label %s", where, s.Name, l.Name)
+			problems = append(problems, fmt.Sprintf("%s has no label %s", s.Name, l.Name))
 		case len(values) > 1 && (l.Type == labels.MatchEqual || l.Type == labels.MatchRegexp):
 			for value := range strings.SplitSeq(l.Value, "|") {
 				if !slices.Contains(values, value) {
-					t.Errorf("%s: the label %s of %s is never %s", where, l.Name, s.Name, value)
+					problems = append(problems, fmt.Sprintf("the label %s of %s is never %s", l.Name, s.Name, value))
 				}
 			}
 		}
 	}
+	return problems
 }
 
 // checkLabels checks that at least one metric below an aggregation has the labels that it groups by.
