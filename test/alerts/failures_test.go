@@ -36,7 +36,7 @@ const soundPage = `## Engine pod
 | an engine dies | lost | get a mark | ` +
 	"mark `died`, mark `lost` (`overflow`), `varve_spool_dropped_samples_total{reason=\"overflow\"}`, " +
 	"Archiver `Degraded` (`EngineLost`), event `EngineDead`, state `searching`, " +
-	"[VarveEngineDied](runbooks.md#varveenginedied), log | see [Clocks](operations.md#clocks) | " +
+	"[VarveEngineDied](runbooks.md#varveenginedied), log | see [Clocks](faults.md#clocks) | " +
 	"`engine: TestADeathIsMarked`, `agent: TestADrain/ends at once without shards`, " +
 	"`controllers: The shards reconciler deletionPolicy Delete keeps a group until its data is deleted`, " +
 	"`controllers: The API server rejects changes that would lose an archive shards`, " +
@@ -65,8 +65,8 @@ func TestWrongRowsAreFound(t *testing.T) {
 		{"VarveEngineDied", "VarveEngineGone", "there is no alert VarveEngineGone"},
 		{"an engine dies", "as for VarveEngineGone", "there is no alert VarveEngineGone"},
 		{"#varveenginedied", "#varveenginegone", "docs/runbooks.md has no section #varveenginegone"},
-		{"operations.md#clocks", "operation.md#clocks", "there is no file operation.md"},
-		{"operations.md#clocks", "operations.md#watches", "docs/operations.md has no section #watches"},
+		{"faults.md#clocks", "fault.md#clocks", "there is no file fault.md"},
+		{"faults.md#clocks", "faults.md#watches", "docs/faults.md has no section #watches"},
 		{"Archiver `Degraded`", "Archivist `Degraded`", "there is no kind Archivist"},
 		{"`Degraded`", "`Broken`", "api/v1alpha1 has no condition Broken"},
 		{"`EngineLost`", "`EngineGone`", "api/v1alpha1 has no reason EngineGone"},
@@ -77,7 +77,7 @@ func TestWrongRowsAreFound(t *testing.T) {
 		{"state `searching`", "`searching`", "\"`searching`\" is none of the names that this column may have"},
 		{", log", ", somewhere", `"somewhere" is none of the names that this column may have`},
 		{"get a mark", "header `Varve-Nothing`", "engine/serve has no header Varve-Nothing"},
-		{" see [Clocks](operations.md#clocks) |", "", "5 cells, want 6"},
+		{" see [Clocks](faults.md#clocks) |", "", "5 cells, want 6"},
 		{"an engine dies", "", "cell 1 is empty"},
 		{"what to do", "do", "the columns are not"},
 		{"|---|---|---|---|---|---|\n", "", "line 4: the line below the columns"},

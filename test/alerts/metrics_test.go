@@ -170,7 +170,10 @@ func TestMetricsOfAlertsExist(t *testing.T) {
 func TestMetricsInDocumentsExist(t *testing.T) {
 	all := metrics(t)
 	name := regexp.MustCompile("`(varve_[a-z_]+[a-z])[`{]")
-	for _, file := range []string{"runbooks.md", "operations.md", "kubernetes.md", "cassandra.md", "networking.md", "backup.md", "security.md"} {
+	for _, file := range []string{
+		"backup.md", "cassandra.md", "commands.md", "conditions.md", "faults.md", "kubernetes.md", "networking.md", "operations.md",
+		"runbooks.md", "security.md", "storage.md",
+	} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", file))
 		if err != nil {
 			t.Fatal(err)
