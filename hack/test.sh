@@ -145,7 +145,7 @@ export GORACE=${GORACE:-atexit_sleep_ms=100}
 
 # -trimpath makes the build cache independent of the checkout's path. `make lint` vets the code.
 # Without symbol tables the test programs link faster.
-go_test=(go test -trimpath -vet=off -ldflags='-s -w' -timeout 30m "${flags[@]}")
+go_test=(go test -trimpath -vet=off -ldflags='-s -w' -timeout 45m "${flags[@]}")
 if [[ ${#plain[@]} -gt 0 ]]; then
   # The job has its own process group, which clean_up can end.
   set -m
