@@ -63,6 +63,8 @@ type ProberConfig struct {
 //	                   ▲                                                          │
 //	                   └──────────────── circuit lost again ◀── waiting ◀─────────┘
 //
+// While it waits, it also requests channels that are lost only then.
+//
 // The prober forgets a server when its last channel is found or closed, or when a circuit to
 // the server ends because no channel uses it. In the second case, the server is back without
 // these channels.
